@@ -13,7 +13,6 @@ const { CHAOS_SHORT, CHAOS_ONLY = "" } = process.env;
 const chosen = FAULTS.filter(
   ({ name, isShort }) => (CHAOS_SHORT === undefined || isShort) && name.includes(CHAOS_ONLY),
 );
-/** The first load of everything, with room for a busy machine. */
 const FIRST_LOAD_S = 120;
 const CHANGE_EVERY_MS = 300;
 

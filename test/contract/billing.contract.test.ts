@@ -54,7 +54,6 @@ describe.each(LOCAL ? (["tiered", "day-granular"] as const) : (["as it is"] as c
 
     const get = (query: [string, string][], { path = PATH, apiKey = the.apiKey } = {}): Promise<Response> =>
       fetch(`${the.url}${path}?${new URLSearchParams(query)}`, { headers: { "x-api-key": apiKey } });
-    /** A range that ends where usage has final, `length` ms long. */
     const query = (length: number, by?: string, workspaces = the.workspaces): [string, string][] => [
       ["start_time", new Date(the.final - length).toISOString()],
       ["end_time", new Date(the.final).toISOString()],

@@ -78,7 +78,6 @@ describe("kinds and tiers", () => {
       }
       for (const row of rows) expect(row).not.toHaveProperty("Traces");
     }
-    // Whether the platform's own dimensions add up alike is what its users' data say.
     if (LOCAL) expect([...sums]).toEqual([expect.stringMatching(/^[1-9]\d* [1-9]\d* [1-9]\d*$/)]);
     const long = await lines({ trace_tier: "longlived" });
     expect(long.reduce((all, row) => all + Number(row.Traces), 0)).toBe(

@@ -13,7 +13,6 @@ import { now as currentTime } from "../support/clock.ts";
 export interface Reach {
   readonly url: string;
   readonly apiKey: string;
-  /** Whether it is the stand-in, whose assistant and templates are known. */
   readonly local: boolean;
   close(): Promise<void>;
 }
@@ -26,7 +25,6 @@ const given = (name: string): string | undefined => process.env[`USAGE_CONTRACT_
 export const TEMPLATE = given("TEMPLATE") ?? "python";
 
 export const LOCAL = HOSTS.every((name) => given(name) === undefined);
-/** On a live platform, what the environment does not name is skipped, not tested on the stand-in. */
 export const untested = (what: Host): boolean => !LOCAL && given(what) === undefined;
 
 export async function reach(what: Host, options: StandinOptions = {}): Promise<Reach> {
@@ -41,7 +39,6 @@ export async function reach(what: Host, options: StandinOptions = {}): Promise<R
   return { url: url.replace(/\/$/, ""), apiKey, local: false, close: async () => {} };
 }
 
-/** A billing API. */
 export interface Platform extends Reach {
   /** UTC midnight, epoch ms: usage before it is old enough not to change while the suite runs. */
   readonly final: number;
@@ -52,7 +49,6 @@ const DAY = 86_400_000;
 const FINAL_AFTER = 10 * DAY;
 const STANDIN_NOW = Date.parse("2026-11-18T09:41:00Z");
 
-/** Options are those of the stand-in. */
 export async function platform(options: StandinOptions = {}): Promise<Platform> {
   const reached = await reach("BASE_URL", { now: () => STANDIN_NOW, ...options });
   const named = given("WORKSPACE_IDS")?.split(",").filter(Boolean) ?? [];

@@ -4,7 +4,6 @@ import { createTestDatabase } from "../support/database.ts";
 import { listenInTest } from "../support/listen.ts";
 import { bench, document, envOf, KEY, PASSWORD, run } from "../support/program.ts";
 
-/** Pieces of four characters. */
 function piecesIn(text: string, secret: string): string[] {
   const pieces = Array.from({ length: secret.length - 3 }, (_, at) => secret.slice(at, at + 4));
   return pieces.filter((piece) => text.includes(piece));
@@ -89,7 +88,6 @@ describe("the schema", () => {
     expect(applied.filter((count) => count > 0)).toHaveLength(1);
     const status = await run(["status"], env);
     expect([status.code, status.stdout]).toEqual([0, expect.stringContaining("No source was ever opened")]);
-    // Without any source there is no coverage, which counts as a gap.
     expect((await run(["coverage", "--fail-on-gaps"], env)).code).toBe(4);
   });
 });

@@ -10,7 +10,6 @@ import { copyRelease } from "../support/release.ts";
 import { farFromTheNextHour } from "../support/source.ts";
 import { dump } from "../support/tables.ts";
 
-/** Hours reach back over two final days. */
 const ENV = { USAGE_HOURLY_FOR: "P5D" };
 
 interface Shown {
@@ -46,7 +45,6 @@ async function withClient<T>(url: string, work: (sql: Sql) => Promise<T>): Promi
   }
 }
 
-/** All stored records of final days. */
 async function final(url: string): Promise<string[]> {
   const cut = new Date(finalUntil()).toISOString().slice(0, 10);
   const { records } = await withClient(url, (sql) => dump({ sql }));
@@ -69,7 +67,6 @@ test("the demo finds no difference, fetches little the second time, and stores t
   expect(await final(url)).toEqual(before);
   expect(second.requests).toBeLessThan(first.requests / 2);
 
-  // Killed half way with another database and started again, it stores the same figures.
   const other = await emptyDatabase();
   const running = start(["demo", "--once", "--json"], { ...ENV, DATABASE_URL: other });
   await poll(() => loadedSoFar(other).then((count) => count >= 60), { deadlineMs: 30_000, everyMs: 5 });
@@ -80,7 +77,6 @@ test("the demo finds no difference, fetches little the second time, and stores t
 });
 
 test("a demo serves its pages before it loads, and commands find it while it runs where nothing is configured", async () => {
-  // Its settings lie in the folder of the program, where commands look.
   const release = copyRelease();
   const unset = { USAGE_ENV_FILE: "" };
   const where = { release, cwd: release };
@@ -89,7 +85,6 @@ test("a demo serves its pages before it loads, and commands find it while it run
     "DATABASE_URL is not set, and no usage-etl.env is in this folder.\n",
   );
   const running = start(["demo"], { ...ENV, ...unset }, where);
-  // The pages are served, and named first, before anything is loaded.
   await poll(() => running.said.stderr.includes("Platform: "), { deadlineMs: 60_000 });
   const [, pages = ""] = /^Pages: (http:\S+\/)$/m.exec(running.said.stderr) ?? [];
   expect(running.said.stderr.startsWith(`Pages: ${pages}\n`)).toBe(true);
@@ -134,7 +129,6 @@ test("a demo serves its pages before it loads, and commands find it while it run
     await checkBill(sql);
     await checkPlanted(sql, running.said.stderr);
   });
-  // A configuration of a person's own, whatever it is, is never replaced.
   const other = await command(["status"], { DATABASE_URL: "postgresql://me@127.0.0.1:9/mine" });
   expect([other.code, other.stderr.includes("demo that runs")]).toEqual([6, false]);
 
@@ -189,7 +183,6 @@ async function checkPlanted(sql: Sql, said: string): Promise<void> {
   expect(closed).toEqual([{ holds_it: true, more: 120 }]);
 }
 
-/** Teams have traces and costs, and something has no owner. */
 async function checkOwners(sql: Sql): Promise<void> {
   const owners = await sql<{ source: string; owner: string }>(
     "SELECT DISTINCT source_id AS source, owner FROM reporting.fct_usage_owner_daily WHERE traces > 0 ORDER BY 1, 2",
@@ -198,7 +191,6 @@ async function checkOwners(sql: Sql): Promise<void> {
   const all = ["(unallocated)", "checkout", "platform", "quality", "search", "support"];
   expect(ofSource("demo")).toEqual(all);
   expect(ofSource("demo-bill")).toEqual(all);
-  // Its server refuses tags, and no name of its two workspaces matches.
   expect(ofSource("demo-trouble")).toEqual(["(unallocated)"]);
   const costs = await sql<{ sku: string; owners: number }>(
     "SELECT sku, count(DISTINCT owner)::integer AS owners FROM reporting.fct_cost_owner_daily WHERE estimated_cost > 0 GROUP BY 1 ORDER BY 1",
@@ -207,7 +199,6 @@ async function checkOwners(sql: Sql): Promise<void> {
   for (const { sku, owners } of costs) expect([sku, owners > 2]).toEqual([sku, true]);
 }
 
-/** The newest final bill of the source that shows the whole bill is what its platform responds, line by line, by arithmetic of its own. */
 async function checkBill(query: Sql): Promise<void> {
   const sql = (text: string, given: unknown[] = []) => query<Record<string, string>>(text, given);
   const [month] = await sql(
@@ -231,7 +222,6 @@ async function checkBill(query: Sql): Promise<void> {
     workspaces: workspaces.map(({ id = "" }) => id),
   });
   const sum = (measure: string) => sums.get(measure) ?? 0n;
-  // The prices of the demo: 0.005 USD for each of the first 100,000 traces of a month and 0.004 after them; LCU 1.5 USD, LSU 1 USD.
   const traces = sum("traces") / UNIT;
   const first = traces < 100_000n ? traces : 100_000n;
   const costs: Record<string, bigint> = {
@@ -244,7 +234,6 @@ async function checkBill(query: Sql): Promise<void> {
     if (isStandard(measure)) return "counted_apart";
     return measure in costs ? "charge" : measure === "spend_usd" ? "not_invoiced" : "not_charged";
   };
-  // One part is unproved: on one day a sandbox has another sum than its hours.
   const isProved = (measure: string) => !["lcu", "lsu"].includes(measure) && !isStandard(measure);
   const expected = [...sums.keys()].sort().map((measure) => {
     const cost = costs[measure];
@@ -256,12 +245,10 @@ async function checkBill(query: Sql): Promise<void> {
       proved: isProved(measure),
     };
   });
-  // In the first days of a month the newest final one is not the one in which that is planted.
   const shown = ({ proved, ...one }: Record<string, unknown>) =>
     month.planted === "true" ? { ...one, proved } : one;
   expect(bill.map(shown)).toEqual(expected.map(shown));
   expect(bill).toHaveLength(9);
-  // What the platform charges and does not report is named.
   const unknown = await sql(
     "SELECT measure FROM reporting.usage_bill_monthly WHERE source_id = 'demo-bill' AND month_start = $1 AND line = 'not_reported'",
     [month.start],
@@ -270,7 +257,6 @@ async function checkBill(query: Sql): Promise<void> {
   expect(unknown.map(({ measure }) => measure).sort()).toEqual(
     isFromOctober ? ["deployment_lcu", "deployment_lsu"] : [],
   );
-  // FOCUS charges the same, whole and by resource.
   for (const view of ["focus_1_4_cost_and_usage", "focus_1_4_cost_and_usage_by_resource"]) {
     const charged = await sql(
       `SELECT trim_scale(sum("BilledCost"))::text AS cost FROM reporting_detail.${view}
@@ -285,20 +271,17 @@ async function checkBill(query: Sql): Promise<void> {
 interface Month {
   readonly start: string;
   readonly end: string;
-  /** Of the platform. */
   readonly url: string;
   readonly workspaces: readonly string[];
 }
 
 const UNIT = 1_000_000_000n;
 
-/** Billionths as the shortest decimal. */
 function decimal(billionths: bigint): string {
   const fraction = (billionths % UNIT).toString().padStart(9, "0").replace(/0+$/, "");
   return `${billionths / UNIT}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-/** What the platform responds about a month, added up by measure in billionths: asked by this test, and read by nothing of the product. */
 async function responsesOf({ start, end, url, workspaces }: Month): Promise<Map<string, bigint>> {
   const sums = new Map<string, bigint>();
   const add = (measure: string, amount: string | number | undefined) => {
@@ -368,7 +351,6 @@ async function responsesOf({ start, end, url, workspaces }: Month): Promise<Map<
   return sums;
 }
 
-/** Loads in the ledger of a running demo; 0 without a ledger. */
 async function loadedSoFar(url: string): Promise<number> {
   const client = new pg.Client({ connectionString: url });
   client.on("error", () => {});
@@ -379,7 +361,6 @@ async function loadedSoFar(url: string): Promise<number> {
     );
     return rows[0].n;
   } catch {
-    // It has no schema yet.
     return 0;
   } finally {
     await client.end().catch(() => {});

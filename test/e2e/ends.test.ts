@@ -6,11 +6,8 @@ import { listenInTest } from "../support/listen.ts";
 import { poll } from "../support/poll.ts";
 import { bench, dayOf, envOf, run } from "../support/program.ts";
 
-/** Commands end: when a server is away, and when whoever started them ends. */
-
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Takes connections and never responds. */
 async function silentServer(): Promise<string> {
   return `127.0.0.1:${await listenInTest(createServer())}`;
 }
@@ -37,7 +34,6 @@ test("a dead Redis ends sync and backfill with 6 at once, one error, and nothing
   expect(await made.sql("SELECT FROM usage.backfill")).toEqual([]);
 });
 
-/** Starts the stand-in as the README says, and resolves when it listens. */
 async function throughNpm() {
   const { PATH = "", HOME = "", NODE_COMPILE_CACHE = "" } = process.env;
   const npm = spawn("npm", ["run", "-s", "usage-etl", "--", "standin", "--port", "0"], {

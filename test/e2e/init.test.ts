@@ -59,7 +59,6 @@ test("init asks on a terminal until each server works, shows no secret, and the 
   const env = { USAGE_ENV_FILE: file };
   expect(await run(["migrate"], env)).toMatchObject({ code: 0 });
   expect(await run(["sync", "--inline"], env)).toMatchObject({ code: 0 });
-  // The environment goes before the file.
   const { code, stderr } = await run(["sync", "--inline"], { ...env, USAGE_BASE_URL: NOWHERE });
   expect([code, stderr]).toEqual([6, expect.stringContaining(NOWHERE)]);
 });
@@ -108,7 +107,6 @@ test("without a terminal init asks nothing, tries everything, and writes only if
   expect(text).toContain(`USAGE_API_KEY_FILE=${secrets}/USAGE_API_KEY\n`);
   expect(text).not.toContain(KEY);
 
-  // Every command of this folder reads the file, and init keeps it.
   const found = await run(["migrate"], { USAGE_ENV_FILE: "" }, { cwd });
   expect(found).toMatchObject({ code: 0 });
   const again = await run(given, env, { cwd });

@@ -9,7 +9,6 @@ import { temporaryFolder } from "../support/temporary.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** The program as `npm install --omit=optional` leaves it: the packages of `optionalDependencies` are not there. */
 function installWithoutOptional(): string {
   const folder = temporaryFolder();
   for (const part of ["src", "jobs", "sql", "package.json"])
@@ -59,7 +58,6 @@ test("without optional packages usage is loaded and proven, and what needs one n
   expect(document(await run(["alerts", "--json"], env, { release }))).toMatchObject({
     routes: [{ missing: NO_MAIL }],
   });
-  // With the package, nothing is wrong with the route.
   expect(document(await run(["alerts", "--json"], env))).toMatchObject({ routes: [{ missing: null }] });
   for (const [name, ...args] of [
     ["@modelcontextprotocol/server", "mcp"],

@@ -40,7 +40,6 @@ test("a package holds what runs without a clone, and nothing of this machine", (
     expect(compiled.filter((file) => !files.includes(file))).toEqual([]);
     expect(compiled.filter((file) => /\.js$/.test(file) && !/assets/.test(file)).length).toBeGreaterThan(10);
   }
-  // Its pages lead to each other, to pictures (which are left out for their size), and to a page of a clone.
   const pages = files.filter((file) => file.endsWith(".md"));
   const links = pages.flatMap((page) =>
     [...readFileSync(join(home, page), "utf8").matchAll(/(?:\]\(|srcset="|src=")([^)"\s#]+)/g)]
@@ -61,7 +60,6 @@ test("a package holds what runs without a clone, and nothing of this machine", (
     [],
   );
 
-  // As npm lays it out, without its work: the dependencies are those of the clone.
   symlinkSync(join(ROOT, "node_modules"), join(home, "node_modules"));
   symlinkSync(join(home, "src/cli.js"), join(folder, "usage-etl"));
   const run = (...args: string[]) => {

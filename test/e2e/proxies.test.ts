@@ -7,7 +7,6 @@ import { startForwardProxy } from "../support/forward-proxy.ts";
 import { listenInTest } from "../support/listen.ts";
 import { bench, document, envOf, KEY, run } from "../support/program.ts";
 
-/** A network of a company: hosts that only its proxy can reach, with certificates of its own authority. */
 async function startNetwork(platformUrl: string) {
   const authority = createAuthority();
   const [cert, key] = Object.values(authority.issue("platform.test")).map((file) => readFileSync(file));
@@ -65,7 +64,6 @@ test("usage is loaded through a proxy with an authority of the company, and doct
     "https://agents.in.test:8443: without a proxy",
   ])
     expect(checks).toContainEqual(passed({ check: "proxy", finding }));
-  // The proxy does not know this host.
   expect(checks).toContainEqual(
     expect.objectContaining({
       check: "files",

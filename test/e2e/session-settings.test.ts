@@ -17,8 +17,6 @@ import {
 import { setup } from "../support/source.ts";
 import { ensureStory } from "../support/story.ts";
 
-/** Whatever defaults a login or a database has, every command, view, page and tool gives the same. */
-
 const LEVELS = ["role", "database"] as const;
 
 describe("commands that write", () => {
@@ -26,7 +24,6 @@ describe("commands that write", () => {
   let at: number;
   let usual: { printed: Outcome; stored: Outcome } | undefined;
 
-  /** On a database, and the same with usual defaults. `through`: the address of a pooler. */
   async function compare(defaults: Defaults, through: (url: string) => Promise<string> = async (url) => url) {
     if (usual === undefined) {
       const bench = await setup(options);

@@ -43,7 +43,6 @@ describe("several sources", () => {
     );
     expect(differences(await inStore(made), together(...book))).toEqual([]);
 
-    // A third one is configured, and nobody has contacted it yet: what is missing of it is said.
     const healthy = await run(["status"], env);
     expect(healthy.code).toBe(0);
     expect(healthy.stdout).toMatch(
@@ -80,7 +79,6 @@ describe("several sources", () => {
       code: 2,
       stderr: expect.stringContaining("Source nobody is neither stored nor configured."),
     });
-    // One that is configured and was never opened is not called unknown, nor are the others.
     const never = await run(["status", "--source", "new"], more);
     expect([never.code, never.stdout.trim()]).toEqual([3, ""]);
 

@@ -2,8 +2,6 @@ import { expect, test } from "vitest";
 import { bench, dayOf, document, envOf, run } from "../support/program.ts";
 import { setReadable, workspaceAt } from "../support/source.ts";
 
-/** Which workspaces and sources are known: a mistake is refused, and what is known by mistake can be forgotten. */
-
 const TYPO = "00000000-0000-4000-8000-00000000dead";
 
 test("a typo in USAGE_WORKSPACE_IDS is refused; what was accepted by force can be forgotten", async () => {
@@ -41,7 +39,6 @@ test("a typo in USAGE_WORKSPACE_IDS is refused; what was accepted by force can b
   const again = await run(["sync", "--inline"], env);
   expect([again.code, again.stderr]).toEqual([0, ""]);
 
-  // The source is configured; under another name it is not.
   expect((await run(["source", "forget", "default"], env)).stderr).toContain("[source_configured]");
   const { USAGE_BASE_URL: _, USAGE_API_KEY: __, ...gone } = env;
   expect((await run(["source", "list"], gone)).stdout).toMatch(/default\s+no\s+1\s+0/);
@@ -54,7 +51,6 @@ test("a typo in USAGE_WORKSPACE_IDS is refused; what was accepted by force can b
     expect.stringMatching(/^Source default is forgotten, with /),
   ]);
   expect(document(await run(["source", "list", "--json"], gone))).toEqual([]);
-  // Who did that is kept, the source's own end too.
   const actions = await made.sql(
     "SELECT action, detail, source_id, via FROM usage.operator_action WHERE action <> 'sync.start' ORDER BY action_id",
   );

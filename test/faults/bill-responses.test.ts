@@ -9,11 +9,6 @@ import { now } from "../support/clock.ts";
 import { startProxy } from "../support/proxy.ts";
 import { type Bench, setup } from "../support/source.ts";
 
-/**
- * Whatever an endpoint of the bill responds, the other parts are read, no wrong row is stored, and what is missing is named. A
- * new endpoint is one entry of ENDPOINTS; a new part also has its rows in `bill-rows.ts`.
- */
-
 const RESPONSES = [
   "401",
   "403",
@@ -30,22 +25,15 @@ const RESPONSES = [
 ] as const;
 type Response = (typeof RESPONSES)[number];
 
-/**
- * `refused`: the part is not read, with the reason, and is no failure. `failed`: it fails, with the reason. `read`: its rows are
- * those of an undisturbed reading. `unknown`: a row says that its amount is not known. `logged`: other endpoints give the rest
- * of the part, and the log names this one.
- */
 type Outcome = "refused" | "failed" | "read" | "unknown" | "logged";
 
 interface Endpoint {
   readonly path: RegExp;
   /** Puts a value in the place of the first amount. Default: the response has no amounts. */
   readonly put?: (body: never, amount: unknown) => void;
-  /** Names the place of that amount in an error. */
   readonly place?: string;
   /** An amount of this type is refused. Default: a text. */
   readonly otherType?: unknown;
-  /** The field of a page that has its cursor. */
   readonly paged?: "next_cursor" | "cursor";
 }
 
@@ -53,15 +41,12 @@ interface BillEndpoint extends Endpoint {
   readonly part: BillPart;
   /** Default: 401, 403 and 404 are `refused`, all else is `failed`. */
   readonly outcomes?: Partial<Record<Response, Outcome>>;
-  /** Rows that say that an amount is not known. */
   readonly unknown?: RegExp;
-  /** The first request of a process is its first contact, which is not disturbed. */
   readonly isContact?: true;
 }
 
 const NEVER_FAILED = Object.fromEntries(RESPONSES.map((one) => [one, "logged"])) as Record<Response, Outcome>;
 const ALL_REFUSED = Object.fromEntries(RESPONSES.map((one) => [one, "refused"])) as Record<Response, Outcome>;
-/** A record with a wrong amount is kept without it, and says why. */
 const UNKNOWN = {
   "an amount of another type": "unknown",
   "a negative amount": "unknown",
@@ -108,7 +93,6 @@ const ENDPOINTS: Readonly<Record<string, BillEndpoint>> = {
     path: /\/orgs\/current\/billing$/,
     put: (body: object, amount) => void Object.assign(body, { fleet_lcu_spend_limit_monthly: amount }),
     otherType: true,
-    // A negative limit is documented as none.
     outcomes: UNKNOWN,
     unknown: /^fleet_limit.* (fleet_lcu_spend_limit_monthly is .*not an amount|no limit)$/,
   },
@@ -146,7 +130,6 @@ const ENDPOINTS: Readonly<Record<string, BillEndpoint>> = {
     put: ({ usage: [record] }: { usage: object[] }, amount) =>
       void Object.assign(record ?? {}, { traces: amount }),
     place: "usage[0].traces",
-    // Older servers fail without ids.
     outcomes: { "500": "refused" },
   },
   "names of the organization's keys": { part: "names", path: /\/service-keys$/, outcomes: NEVER_FAILED },
@@ -161,7 +144,6 @@ const ENDPOINTS: Readonly<Record<string, BillEndpoint>> = {
   "names of snapshots": { part: "names", path: /\/sandboxes\/snapshots/, ...PAGES },
 };
 
-/** Endpoints that `sync` reads. Each response that is not right is a failure of its days, or shows that the server has none. */
 const METERS: Readonly<Partial<Record<Meter, Endpoint>>> = {
   sandboxes: {
     path: /\/sandboxes\/usage\/costs/,
@@ -195,7 +177,6 @@ async function forget({ sql }: Bench): Promise<void> {
 
 const DIGITS_30 = "123456789012345678901234567890";
 
-/** The endpoint's response in place of the right one. */
 function replaced(
   { paged, put, otherType = "5" }: Endpoint,
   response: Response,
@@ -207,7 +188,6 @@ function replaced(
   if (response === "an empty page with a cursor" || response === "a page that repeats") {
     if (paged === undefined) return JSON.stringify({ items: [], next_cursor: "0" });
     const { items, [paged]: next } = JSON.parse(text);
-    // The next page is the first one, as the stand-in numbers pages of names.
     if (response === "a page that repeats") return JSON.stringify({ items, [paged]: next ?? "0" });
     return url.searchParams.has("cursor") ? text : JSON.stringify({ items: [], [paged]: "0" });
   }
@@ -227,7 +207,6 @@ function replaced(
 
 const isFor = ({ path }: Endpoint, { pathname, search }: URL) => path.test(pathname + search);
 
-/** What the reading says about the part. */
 function saidOf(bill: ReadBill, part: BillPart, { logs }: Bench) {
   const { provider, failed } = bill;
   const parts: Record<BillPart, { refusal: string | null } | undefined> = {
@@ -312,7 +291,6 @@ test("each response of each endpoint of the bill costs its own part alone, and i
       }
       expect(said.failed === "", about).toBe(outcome !== "failed");
     }
-    // Engine is requested once a day at most.
     await bench.sql("DELETE FROM usage.bill_part WHERE part = 'engine_units'");
     await read();
     expect(await billRows(bench), name).toEqual(right);
@@ -347,7 +325,6 @@ describe.each(Object.entries(METERS) as [Meter, Endpoint][])("%s", (meter, endpo
       const proxy = await startProxy(bench.standin.url, (given) =>
         isFor(endpoint, given.url) ? replaced(endpoint, response, given) : undefined,
       );
-      /** Figures after a sync, and what it says about the endpoint: failures, or why the server does not count this usage. */
       const disturbed = async () => {
         const failures = await bench.sync({ ...meters, baseUrl: proxy.url }).then(
           ({ run }) => run.failures,
@@ -365,7 +342,6 @@ describe.each(Object.entries(METERS) as [Meter, Endpoint][])("%s", (meter, endpo
       await bench.passTime();
       await bench.sync(meters);
       expect(await shown(bench)).toEqual(right);
-      // Days that are not final are requested again. What was loaded stays.
       expect((await disturbed()).found).toEqual(right);
     },
   );

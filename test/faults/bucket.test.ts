@@ -10,7 +10,6 @@ import { setProxies, startForwardProxy } from "../support/forward-proxy.ts";
 import { listenInTest } from "../support/listen.ts";
 import { bench, envOf, run } from "../support/program.ts";
 
-/** A server of buckets that begins each response and sends a byte now and then, for ever. */
 async function startDrippingServer() {
   let open = 0;
   const server = createServer((request, response) => {
@@ -97,7 +96,6 @@ test("a proxy that refuses a bucket, or is not there, is named without its passw
       message: `s3://b does not respond (through the proxy ${shown}: ${said}). The files of the last manifest are complete.`,
     });
   }
-  // The client tries again, as for any network.
   expect(proxy.requests.length).toBeGreaterThan(1);
   proxy.manner = "silent";
   setProxies({ HTTPS_PROXY: proxy.url.replace("//", "//ada:other@") });

@@ -90,7 +90,6 @@ const OUTCOMES: Readonly<Record<GuessName, Outcome>> = {
 const AT = now();
 const TODAY = floorToGrid(AT, DAY_MS);
 
-/** `days`: a few. `month`: a whole month that the provider's books have closed. `kinds`: a server that counts tiers and deployments. */
 type Kind = "days" | "month" | "kinds";
 
 function kindOf(name: GuessName): Kind {
@@ -116,9 +115,7 @@ async function benchOf(guesses: readonly GuessName[], kind: Kind): Promise<Bench
     deploymentStart: new Date(TODAY - days * DAY_MS).toISOString().slice(0, 10),
     guesses,
   };
-  // Days that are refused are requested by the hour.
   const hourlyForMs = kind === "days" ? days * DAY_MS : HOUR_MS;
-  // Without ids, workspaces are listed. The fifth workspace has no usage.
   const workspaces = guesses.includes("list-cut") ? [] : guesses.join() === "empty-204" ? [4] : [0, 1];
   const bench = await setup({ now: AT, days, workspaces, hourlyForMs, standin });
   bench.standin.bill.limits.push({ workspaceId: null, limitType: "monthly_traces", value: 7 });
@@ -130,7 +127,6 @@ async function benchOf(guesses: readonly GuessName[], kind: Kind): Promise<Bench
 }
 
 interface Figures {
-  /** Scope, bucket, id, measure and amount, with scope and bucket. */
   readonly lines: ReadonlyMap<string, { readonly scope: string; readonly at: number }>;
   readonly isLoaded: (scope: string, at: number) => boolean;
 }
@@ -159,7 +155,6 @@ async function figuresOf({ sql }: Bench): Promise<Figures> {
   };
 }
 
-/** A sync, the nightly comparison with the export, and the nightly reading of the bill, with all that they say. */
 async function nightOf(bench: Bench, kind: Kind) {
   const said: string[] = [];
   const settings = { meters: [...USED[kind]] };
@@ -194,14 +189,12 @@ async function nightOf(bench: Bench, kind: Kind) {
     failed: said.filter((one) => !one.startsWith("bill: ") || one.includes("GET ")),
     said: [...said, ...states.map(({ line }) => line), ...logged].join("\n"),
     figures: await figuresOf(bench),
-    // A server that needs no ids has more of the first, and one without lists has no organization with a limit.
     rows: { ...(await billRows(bench)), all_workspaces: [], engine_limit: [] },
   };
 }
 
 const calm = new Map<Kind, ReturnType<typeof nightOf>>();
 
-/** The same night on a server for which every guess holds. */
 async function calmNight(kind: Kind) {
   if (!calm.has(kind)) calm.set(kind, nightOf(await benchOf([], kind), kind));
   return calm.get(kind) as ReturnType<typeof nightOf>;

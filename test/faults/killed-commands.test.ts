@@ -15,7 +15,6 @@ const GONE_WITHIN = { deadlineMs: 10_000 };
 
 type Sql = (text: string) => Promise<readonly unknown[]>;
 
-/** The first statement that changes `table` takes five minutes. */
 const slowOnce = (table: string) => `CREATE SEQUENCE public.slow;
   CREATE FUNCTION public.slow_once () RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
@@ -25,7 +24,6 @@ const slowOnce = (table: string) => `CREATE SEQUENCE public.slow;
   CREATE TRIGGER slow BEFORE INSERT OR UPDATE OR DELETE ON usage.${table}
   FOR EACH STATEMENT EXECUTE FUNCTION public.slow_once ()`;
 
-/** Starts a command, kills it at a statement that waits for `event`, and resolves when Postgres has noticed. */
 async function killAt(
   event: string,
   { sql, args, env }: { sql: Sql; args: readonly string[]; env: Readonly<Record<string, string>> },

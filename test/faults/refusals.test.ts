@@ -5,8 +5,6 @@ import { eachRecord, startProxy } from "../support/proxy.ts";
 import { setup } from "../support/source.ts";
 import { booked, differences, dump, inStore, wrongFigures } from "../support/tables.ts";
 
-/** What the platform refuses or gets wrong costs as little as possible, is recorded, and heals by itself. */
-
 const everything = { hourDays: 1 };
 const usage = { path: "/granular-usage" };
 
@@ -52,7 +50,6 @@ describe("one bad record", () => {
     );
     expect(shown).toEqual([{ coverage_status: "failed", traces: null }]);
 
-    // It is not asked for before its time; then it is, and the failure goes.
     const requested = () => proxy.seen.filter((url) => url.searchParams.get("start_time") === bad).length;
     const before = requested();
     await bench.sync({ baseUrl: proxy.url });
@@ -95,7 +92,6 @@ test("a server that refuses every request is not asked for each bucket separatel
   const source = await bench.open();
   bench.standin.faults.script({ fault: { kind: "status", status: 400 }, times: 100_000, match: usage });
   const { planned, requests } = await bench.sync();
-  // Ten months of days in four groupings are thousands of buckets.
   expect(requests).toBeLessThan(planned + 150);
   expect(source.workspaceIds).toHaveLength(3);
   expect(await inStore(bench)).toEqual(new Map());
@@ -113,12 +109,10 @@ describe("a refused key", () => {
       bench.standin.faults.script({ fault, times: 1000, skip: 5, match: usage });
       const before = bench.standin.requests.count;
       await expect(bench.sync()).rejects.toMatchObject({ status });
-      // Those that were under way, and none after.
       expect(bench.standin.requests.count - before).toBeLessThanOrEqual(2 + 5 + 4);
       const refused = () =>
         bench.sql<{ refused_code: string | null }>("SELECT refused_code FROM usage.source");
       expect(await refused()).toEqual([{ refused_code: status === 401 ? "unauthorized" : "forbidden" }]);
-      // What was loaded stays, and what was not is no failure of its range.
       const stored = await inStore(bench);
       expect(stored.size).toBeGreaterThan(0);
       expect((await dump(bench)).failures).toEqual([]);
@@ -145,14 +139,12 @@ describe("a sync that the platform or the caller interrupts", () => {
     bench.standin.faults.script({ fault: { kind: "reset" }, times: 100_000, skip: 8, match: usage });
     const before = bench.standin.requests.count;
     await expect(bench.sync()).rejects.toMatchObject({ code: "platform_unreachable" });
-    // Three that gave up after eight attempts, the three others under way, and the two that began when the first two gave up.
     expect(bench.standin.requests.count - before).toBeLessThanOrEqual(2 + 8 + (6 + 2) * 8);
     const stored = await inStore(bench);
     expect(stored.size).toBeGreaterThan(0);
 
     bench.standin.faults.clear();
     await bench.sync();
-    // Tasks that gave up are asked for again once their time has come.
     await bench.passTime();
     await bench.sync();
     expect((await dump(bench)).failures).toEqual([]);

@@ -7,8 +7,6 @@ import { seed } from "../support/drawn.ts";
 import { type Bench, setup } from "../support/source.ts";
 import { dump } from "../support/tables.ts";
 
-/** Whatever goes wrong in transport, a sync ends with the tables of an undisturbed sync. */
-
 /** SEED=n repeats the random faults of a failed run. */
 const SEED = seed();
 

@@ -8,8 +8,6 @@ import { poll } from "../support/poll.ts";
 import { startProxy } from "../support/proxy.ts";
 import { daysAgo, type ServiceBench, setupService } from "../support/service.ts";
 
-/** A backfill from a gap to done, as somebody without a mouse does it: with a service, its worker and its queue. */
-
 inBrowser();
 
 const DAYS = 4;
@@ -63,7 +61,6 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
   await page.keyboard.press("Enter");
   await page.waitForURL((at) => at.pathname === "/");
 
-  // From what is not loaded to the earliest gap.
   await create(page, page.locator("dd a[href^='/coverage']"), /\/coverage\?/);
   const first = daysAgo(DAYS);
   await create(
@@ -72,7 +69,6 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
     new RegExp(`from=${first}&to=`),
   );
 
-  // The days of the gap, in the table.
   const cells = page.locator("table[data-grid] td.missing a");
   const missing = await cells.count();
   expect(missing).toBeGreaterThanOrEqual(2);
@@ -88,7 +84,6 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
     /\/backfills\/1$/,
   );
 
-  // What stands there changes, and the page stays.
   await page.evaluate("window.stayed = true");
   const bar = page.locator("[data-live] progress");
   const text = async () => (await page.textContent("[data-live]"))?.replace(/\s+/g, " ") ?? "";
@@ -111,12 +106,10 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
     { action: "backfill.start", via: "page" },
   ]);
 
-  // Beside the pages, under a policy of its own, the board shows its scripts and the queue that did the work.
   const board = await openPage(url);
   await board.page.setExtraHTTPHeaders({ authorization: `Basic ${btoa(`:${OPERATOR}`)}` });
   await board.go("/queues/");
   await board.page.getByText("fetch").first().waitFor();
-  // It asks for a font of another host. Its policy refuses that before anything is sent.
   const refused = board.problems.splice(0);
   expect(refused.filter((problem) => !problem.includes("https://fonts.googleapis.com/"))).toEqual([]);
   expect(refused.filter((problem) => problem.startsWith("request failed"))).toEqual([

@@ -5,8 +5,6 @@ import { bench, dayOf, document, envOf, run } from "../support/program.ts";
 import { wrongFigures } from "../support/tables.ts";
 import { temporaryFile } from "../support/temporary.ts";
 
-/** A day of somebody who loads and proves by the command line. */
-
 test("sync, coverage, status, doctor, reconcile and backfill each print one JSON document and set their exit code", async () => {
   const made = await bench();
   const env = envOf(made);
@@ -34,7 +32,6 @@ test("sync, coverage, status, doctor, reconcile and backfill each print one JSON
   expect(await quiet(["reconcile", ...range, "--repair"])).toMatchObject([{ differences: [] }]);
   expect(await wrongFigures(made, { hourDays: 1 })).toEqual([]);
 
-  // A day's coverage and records are lost: a dry run counts the gap and a backfill fills it.
   await made.sql(
     `DELETE FROM usage.coverage c USING usage.trace_scope s
      WHERE s.scope_id = c.scope_id AND s.stride = 'day' AND period_start = $1`,
@@ -42,7 +39,6 @@ test("sync, coverage, status, doctor, reconcile and backfill each print one JSON
   );
   await made.sql("DELETE FROM usage.dated_record WHERE bucket_start = $1::date", [first]);
   await quiet(["coverage", "--fail-on-gaps"], 4);
-  // One request by workspace; by project, user and key one for each of two workspaces.
   const { count: before } = made.standin.requests;
   const dry = await quiet(["backfill", ...range, "--dry-run"]);
   const day = { from: new Date(made.dataStart).toISOString().replace(".000Z", "Z") };

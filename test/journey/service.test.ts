@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
 import { end, lateUsageArrives, metricsOf, request, setupService } from "../support/service.ts";
 
-/** The service as a process of its own, from its first sync to its end, on a real Redis and a real Postgres. */
-
 test("the service syncs by itself, shows late usage and health, and ends cleanly on SIGTERM", async () => {
   const bench = await setupService();
   const service = await bench.serve();

@@ -3,11 +3,6 @@ import { chmodSync, cpSync, globSync, readFileSync, rmSync, writeFileSync } from
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/**
- * What `npm pack` puts into the package beside the sources: JavaScript in `dist/`, and the versions of all dependencies that
- * this release was tested with. The clone runs without either.
- */
-
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const DIST = join(ROOT, "dist");
 
@@ -28,7 +23,6 @@ const packed = globSync(["{dist,docs,sql}/**/*", "*.md", "*.json", "LICENSE"], {
 for (const file of packed) if (file.isFile()) chmodSync(join(file.parentPath, file.name), 0o644);
 chmodSync(join(ROOT, "src/cli.js"), 0o755);
 
-/** The lock of what the package and the image bring: without development dependencies. */
 function productionLock() {
   const lock = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8"));
   const packages = Object.entries<{ dev?: boolean; devDependencies?: object }>(lock.packages).filter(

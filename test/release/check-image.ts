@@ -115,7 +115,6 @@ async function checkRuns(root: string): Promise<void> {
       HTTP_PORT: String(port),
     };
     for (const args of [["--help"], ["migrate"], ["plan", "--from", "2026-03-01", "--to", "2026-03-08"]]) {
-      // Not spawnSync: the stand-in responds in this process.
       await promisify(execFile)("unshare", isolated(root, args, settings));
       say(`usage-etl ${args.join(" ")}: exit 0`);
     }
@@ -136,7 +135,6 @@ async function checkRuns(root: string): Promise<void> {
   }
 }
 
-/** As `docker run --read-only --user 1000:1000`, with the entry point and the variables of the image. */
 function isolated(root: string, args: readonly string[], settings: Record<string, string>): string[] {
   const { config } = JSON.parse(buildah("inspect", "--format", "{{.Config}}", IMAGE));
   const { Env = [], Entrypoint = [], User, WorkingDir } = config;

@@ -10,7 +10,6 @@ import { fileURLToPath } from "node:url";
  */
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-/** `nobody` on Linux. Another user than root runs it as itself. */
 const NOBODY = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 const NODES = ["22.19.0", "24"];
 
@@ -54,7 +53,6 @@ function checkOn(version: string, tarball: string): void {
     [0, /usage-etl/, "completion", "bash"],
     [2, /DATABASE_URL is not set.*Run `usage-etl init`/s, "doctor"],
     [0, /^day: .* 0 differences left$/m, "demo", "--once"],
-    // Its Postgres is installed by now, and its data is kept.
     [0, /^day: .* 0 differences left$/m, "demo", "--once", "--inline"],
   ];
   const empty = join(home, "empty");
@@ -66,7 +64,6 @@ function checkOn(version: string, tarball: string): void {
       encoding: "utf8",
       ...NOBODY,
     });
-    // Node 22 calls the SQLite that locks the demo's folder experimental.
     const said = `${stdout}${stderr}`.replace(/^.*ExperimentalWarning: SQLite.*\n/m, "");
     console.log(`usage-etl ${args.join(" ")}: exit ${status}`);
     if (status !== exit || !says.test(said) || /Warning/.test(said)) {

@@ -7,7 +7,6 @@ import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
 
-/** The bill of the source as a reader sees it, one line of text each. */
 async function setupBill() {
   const bench = await setupSource();
   const reader = await connectPlain(bench.url, "usage_reader");
@@ -42,7 +41,6 @@ async function setupBill() {
 
 test("a month is billed by price, and what has no price or is not loaded is a line without a cost", async () => {
   const bench = await setupBill();
-  // 5 March of the other workspace is not loaded.
   await createMonths(bench, { [WORKSPACE]: { 0: 6, 1: 7 }, [OTHER]: { 0: 3, 40: 2 } }, { [OTHER]: [4] });
   expect(await bench.bill("2026-03")).toEqual([
     "unpriced | traces | traces | - | - | - | - | 16 | - |",
@@ -59,7 +57,6 @@ test("a month is billed by price, and what has no price or is not loaded is a li
     "charge | traces | traces | traces | 1.5 | USD | - | 4 | 6 |",
     "charge | traces | traces | traces | 1 | USD | - | 3 | 3 |",
     "unpriced | traces | traces | traces | - | - | - | 6 | - |",
-    // The other workspace has no fee: its three traces of 1 March cost nothing.
     "unpriced | traces | traces | - | - | - | - | 3 | - |",
     "not_loaded | traces | traces | - | - | - | - | - | - |",
   ]);
@@ -71,12 +68,10 @@ test("a month is billed by price, and what has no price or is not loaded is a li
   expect(whole).toMatch(/^Total: 3.00 USD, final/);
   expect(bench.exits).toEqual([0]);
 
-  // A total is not whole while the platform counts traces of a workspace that no sync loads.
   await bench.owner.query(
     "INSERT INTO usage.unloaded_workspace SELECT source_id, '2026-04-01', 'elsewhere', 'Elsewhere', 1234, now() FROM usage.source",
   );
   expect(await total()).toBe(`${whole?.slice(0, -1)}, without workspaces that no sync loads.`);
-  // Two traces are charged at the first price, which is for the first four: 2 x 1.5 + 1,232 x 1.
   expect(await bench.command("2026-04")).toContain(
     "Not in this bill: 1,234 traces (about 1,235.00 USD at the prices of the month) of workspace Elsewhere",
   );
@@ -132,7 +127,6 @@ test("lines of a price by volume say which part of the month they are for, also 
     "line |  | Traces, above 2,500 | traces | 200 | traces | USD | 20 | 20",
     "total |  | Total |  |  |  | USD | 1640 | 1640",
   ]);
-  // Tiers over the source fill in the order of workspaces.
   expect(await inFile("--by", "workspace")).toEqual([
     `line | ${WORKSPACE} | Traces, first 1,200 of each workspace | fee | 1200 | traces | USD | 600 | 600`,
     `line | ${WORKSPACE} | Traces, above 1,200 of each workspace | fee | 300 | traces | USD | 120 | 120`,
@@ -196,7 +190,6 @@ test("deployment usage is a line of each measure, until one of them is priced; f
     "not_reported | deployments | deployment_lsu | - | - | - | - | - | - |",
   ]);
 
-  // What no API reports is entered by hand, and stands in the place of the line that lacks it.
   const add = (...line: string[]) => bench.command("add", "2026-10", ...line, "--reason", "invoice 4711");
   await add("Compute units of deployments", "120.5", "USD", "--for", "deployment_lcu");
   await add("Seats", "390.00", "USD");
@@ -254,7 +247,6 @@ test("deployment usage is a line of each measure, until one of them is priced; f
   ]);
 });
 
-/** March of both workspaces, by meter; a loaded day that is not named is zero. */
 async function loadMarch(
   { store, sourceId }: Awaited<ReturnType<typeof setupBill>>,
   meter: "traces" | "longlived" | "deployments",
@@ -305,7 +297,6 @@ test("what a price of deployments or of long-lived traces leaves out on some day
     "unpriced | deployments | agent_runs | - | - | - | - | 7 | - | final",
   ];
   expect(await bench.bill("2026-03")).toEqual(bill);
-  // A closed month keeps its prices, whatever becomes of them.
   await bench.owner.query(CLOSE_MARCH);
   await createPrices(bench.store, [{ unitPrice: "1" }]);
   expect(await bench.bill("2026-03")).toEqual(bill.map((line) => `${line} closed`));

@@ -36,7 +36,6 @@ test("what is spent of a budget is what the views say, and a day that is not loa
       Object.fromEntries(Array.from({ length: DAYS }, (_, at) => [at, 40 + n * 10 + (at % 7)])),
     ]),
   );
-  // The other workspace lacks a day of April; by project, the first one lacks another day.
   const [lost, unknown] = [35, 40];
   await createMonths(bench, usage, { [OTHER]: [lost] });
   const records = WORKSPACES.flatMap((workspace) =>
@@ -75,10 +74,8 @@ test("what is spent of a budget is what the views say, and a day that is not loa
     found.map(({ daysMissing }) => (daysMissing === 0 ? [] : ["default"])),
   );
   expect(found.flatMap(({ isPriced }, at) => (isPriced ? [] : [at]))).toEqual([7]);
-  // Of these, one has the rest of a workspace.
   expect(found.flatMap(({ mayBeLess }, at) => (mayBeLess ? [at] : []))).toEqual([1]);
   expect(found.map(({ passed }) => passed)).toEqual([100, 80, null, null, 100, 90, null, null, null]);
-  // Of the first of them: the day on which the sum of the view passes 100.
   const { rows } = await client.query(
     `SELECT min(usage_date)::text AS day FROM (
        SELECT usage_date, sum(sum(traces)) OVER (ORDER BY usage_date) AS sum FROM reporting.fct_usage_owner_daily
@@ -87,7 +84,6 @@ test("what is spent of a budget is what the views say, and a day that is not loa
   );
   expect(found[0]?.reached).toEqual({ day: rows[0].day, isSure: true });
 
-  // A reader of the view gets the same.
   const reader = await connectPlain(url, "usage_reader");
   const { rows: read } = await reader.query(
     `SELECT b.n::integer AS n, coalesce(trim_scale(sum(spent)), 0)::text AS spent,
@@ -120,7 +116,6 @@ test("what is spent of a budget is what the views say, and a day that is not loa
     `SELECT sum(traces)::text AS sum FROM reporting.fct_usage_workspace_daily WHERE workspace_id = '${WORKSPACE}' AND usage_date >= '2026-04-10' AND usage_date < '2026-05-10'`,
   );
   expect(amountText(own?.spent ?? 0n)).toBe(spent.rows[0].sum);
-  // The last day that is loaded is 30 April, which is today.
   expect(own).toMatchObject({
     period: { from: "2026-04-10", to: "2026-05-10" },
     percentOfTime: 66,
@@ -133,14 +128,11 @@ test("what is spent of a budget is what the views say, and a day that is not loa
   );
   expect(ofPeriod.rows[0].sum).toBe(spent.rows[0].sum);
   expect(other).toMatchObject({ period: null, spent: 0n, countedFrom: null });
-  // In March no such period is known.
   const march = await monthBudgets(store.db, { month: monthBefore(APRIL), now });
   expect(march.map(({ period }) => period)).toEqual([null, null]);
   await setOwners(store, OWNERS);
-  // Nothing has a price in euros, and there is no other source.
   expect(await idleBudgets(store.db)).toEqual([13, 14]);
 
-  // Prices that end leave days without one, which are no days without costs. A workspace that never had one does not matter.
   await createPrices(store, [{ unitPrice: "0.01", to: dayOf(55), workspace: WORKSPACE }]);
   const left = await monthBudgets(store.db, { month: APRIL, now });
   expect(left.map(({ daysUnpriced }) => daysUnpriced)).toEqual([0, 5, 5, 0, 0, 5, 0, 5, 0]);

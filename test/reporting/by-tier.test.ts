@@ -46,7 +46,6 @@ test("a server that does not count tiers has none, which is not zero; what it co
     );
   const days = Number((await lines("SELECT (now() AT TIME ZONE 'UTC')::date - '2026-03-01'::date + 1"))[0]);
   expect(await statuses("fct_usage_workspace_daily")).toEqual([`not_available ${2 * days} 0 0`]);
-  // Of a workspace a row for each day that is not loaded, and one for its project.
   expect(await statuses("fct_usage_project_daily")).toEqual([`not_available ${2 * days - 30} 0 0`]);
   const [months = ""] = await statuses("fct_usage_monthly", "group_by = 'project'");
   expect(months.replace(/ \d+ /, " ")).toBe("not_available 0 0");
@@ -54,7 +53,6 @@ test("a server that does not count tiers has none, which is not zero; what it co
 
   await learn("counted");
   await load("longlived", "workspace", ["2026-03-01", "2026-03-15"], [["2026-03-02", WORKSPACE, 4]]);
-  // What was counted is not known first: then its days are missing.
   await learn("not_counted");
   expect((await byWorkspace("2026-03-16")).at(-1)).toBe("2026-03-15 - - missing");
   await learn("not_counted");
@@ -87,7 +85,6 @@ test("ids have both tiers by day and by month, and both are its traces", async (
   await load("longlived", "project", april, [
     ["2026-04-01", CHAT, 50, "chat"],
     ["2026-04-02", CODE, 2, "code"],
-    // Requested after the traces: it has no row by day and by month, as it has no traces.
     ["2026-04-02", LATE, 3, "late"],
   ]);
   const daily = await lines(`
@@ -123,14 +120,12 @@ test("ids have both tiers by day and by month, and both are its traces", async (
     "2026-04-01 late - 3 - 0 - 3 - 0 f",
     "2026-04-01 news 1 0 0.000000 0 - 0 - 0 t",
   ]);
-  // An evaluator upgrades traces of March afterwards: they change their tier, and no trace is added.
   await load("longlived", "project", ["2026-03-09", "2026-03-10"], [["2026-03-09", CHAT, 49, "chat"]]);
   expect((await upgrades()).slice(0, 3)).toEqual([
     "2026-03-01 chat 100 50 0.500000 - - - - 30 t",
     "2026-03-01 code 5 0 0.000000 - - - - 0 t",
     "2026-04-01 chat 100 50 0.500000 50 0.500000 0 0.000000 0 t",
   ]);
-  // A month is reconciled with all of its days in both tiers.
   const reconciled = () =>
     lines(`SELECT DISTINCT month_start, is_reconciled, to_char(proved_at AT TIME ZONE 'UTC', 'YYYY-MM')
            FROM reporting_detail.usage_upgrade_project_monthly WHERE traces IS NOT NULL ORDER BY 1`);
@@ -142,7 +137,6 @@ test("ids have both tiers by day and by month, and both are its traces", async (
   expect(await reconciled()).toEqual(["2026-03-01 t 2026-04", "2026-04-01 f -"]);
 });
 
-/** As `reconcile` marks days after an export without a difference. */
 const reconcile = async (
   meter: "traces" | "longlived",
   reconciledAt: string,
@@ -180,10 +174,8 @@ test("a day of a tier is reconciled by its own export, and until a restatement",
   expect(await both()).toEqual([until(2026), none]);
   await reconcile("longlived", "2025-05-01", proved);
   expect(await both()).toEqual([until(2026), until(2025)]);
-  // An upgrade after that ends the proof of the long-lived traces of its day, not that of all traces.
   await load("longlived", "project", ["2026-03-03", "2026-03-04"], [["2026-03-03", CHAT, 5]]);
   expect(await both()).toEqual([until(2026), "02 2025 2025, 03 -, 04 2025 2025, 05 -"]);
-  // A difference that is left, as reconcile keeps it.
   await client.query(`INSERT INTO usage.difference (scope_id, compared_with, kind, period_start, period_end, external_id, stored_traces, other_traces, state, fetch_number)
     SELECT scope_id, 'tier_exceeds', 'tier_exceeds', '2026-03-02Z', '2026-03-03Z', 'x', 1, 2, 'platform_disagrees', 999 FROM usage.scope
     WHERE trace_tier = 'longlived' AND group_by = 'project' AND stride = 'day'; ${KEEP_PROOF}`);

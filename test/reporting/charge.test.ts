@@ -71,7 +71,6 @@ test("a change of prices says how many charges it computed and changed, and the 
   ];
   expect(await createPrices(bench.store, tiers("2"))).toMatchObject({ charges: 4, chargesChanged: 4 });
   expect(await createPrices(bench.store, tiers("2"))).toMatchObject({ charges: 4, chargesChanged: 0 });
-  // Their number is another one: the price is new.
   expect(await createPrices(bench.store, tiers("3"))).toMatchObject({ charges: 4, chargesChanged: 4 });
   expect(await createPrices(bench.store, [])).toMatchObject({ charges: 0, chargesChanged: 4 });
 });

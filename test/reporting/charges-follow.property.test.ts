@@ -24,18 +24,11 @@ import { seed, times } from "../support/drawn.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, windowOf } from "../support/store.ts";
 
-/**
- * Stored charges after each step of drawn histories, whoever changes what they follow from, against charges that are computed anew
- * (usage.wrong_charges); and their division by user against usage by user. What is computed is compared with an independent
- * recomputation in charge.test.ts.
- */
-
 const [WORKSPACE, OTHER] = WORKSPACES;
 const place = fc.integer({ min: 20, max: 40 });
 const used = fc.array(fc.integer({ min: 0, max: 150 }), { minLength: 1, maxLength: 6 });
 const workspaceId = fc.constantFrom(...WORKSPACES);
 const groupBy = fc.constantFrom("workspace" as const, "user" as const);
-/** A load as final, or as provisional. */
 const settleAfterMs = fc.constantFrom(0, 10 ** 12);
 
 const CLEARED = `BEGIN; SET LOCAL usage.keeps_digests = 'on'; DELETE FROM usage.dated_record; DELETE FROM usage.hourly_record;
@@ -78,7 +71,6 @@ const learned = ({ store, sourceId }: Bench, state: MeterState, startsOn?: strin
 /** What the product's modules change, other than loads and prices. A rule may refuse it. */
 const CHANGES = {
   listed: (bench: Bench) => listed(bench, { ids: WORKSPACES }),
-  // The proof of access is older than the listing, which was before the last months.
   unlisted: async (bench: Bench) => {
     await bench.client.query(
       "UPDATE usage.workspace SET readable_at = '2026-01-01Z', readable_since = '2026-01-01Z'",
@@ -116,7 +108,6 @@ const CHANGES = {
     await createWorkspaces(store.db, { sourceId, workspaceIds: [THIRD] });
     await forgetWorkspace(store, { sourceId, workspaceId: THIRD, withRecords: true, dryRun: false, by: BY });
   },
-  // Of a close that leaves a workspace out.
   costsClosed: ({ store }: Bench) =>
     store.transaction(async ({ db }) => {
       const { rows } = await sql<{ id: number }>`
@@ -136,7 +127,6 @@ const CHANGES = {
   pruned: ({ store, sourceId }: Bench) => dropOldHours(store, { sourceId, keepHours: 24 }),
 } as const;
 
-/** Prices of the other measures, beside those of traces. */
 const measured: GivenPrice[] = [
   { sku: "long", measure: "longlived", unitPrice: "1" },
   { sku: "long", measure: "longlived", unitPrice: "2", fromQuantity: 50 },
@@ -207,16 +197,13 @@ const step = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant("sql" as const),
       sql: fc.constantFrom(
-        // Somebody's statement, with the note that it needs.
         `UPDATE usage.dated_record SET traces = traces + 1; ${ALL_DUE}`,
         `DELETE FROM usage.hourly_record WHERE traces % 2 = 0; ${ALL_DUE}`,
         "DELETE FROM usage.failure",
-        // As the program does it: coverage alone says what changed.
         CLEARED,
         "UPDATE usage.coverage SET final = NOT final",
         CLOSE_MARCH,
         REOPENED,
-        // What a close leaves out has no costs of it.
         `UPDATE usage.closed_workspace SET is_left_out = NOT is_left_out;
          DELETE FROM usage.closed_charge c USING usage.closed_workspace w
          WHERE w.close_id = c.close_id AND w.workspace_id = c.workspace_id AND w.is_left_out; ${ALL_DUE}`,
@@ -238,7 +225,6 @@ async function take(bench: Bench, one: Step): Promise<void> {
       const window = windowOf("day", dayOf(at), dayOf(at + used.length));
       for (const groupBy of one.groupings) {
         const given = { sourceId, workspaceId, groupBy, window, settleAfterMs };
-        // On each third day the platform names no user.
         const idOf = (i: number) => (groupBy === "workspace" ? workspaceId : i % 3 === 2 ? "" : OTHER);
         if (one.meter === "deployments") {
           const rows = used.map((count, i) => [dayOf(at + i), idOf(i), [count, count, count]] as const);
@@ -291,7 +277,6 @@ async function take(bench: Bench, one: Step): Promise<void> {
   }
 }
 
-/** Costs by user that usage by user and costs by workspace do not say, or the other way round; and days with another sum. */
 const NOT_DIVIDED = `
   WITH used AS (
     SELECT usage_date, workspace_id, user_id, 'traces' AS measure, traces AS quantity, coverage_status FROM reporting.fct_usage_user_daily
@@ -337,7 +322,6 @@ const NOT_DIVIDED = `
     UNION ALL (SELECT * FROM summed EXCEPT SELECT usage_date, workspace_id, sku, cost FROM whole)
   ) x`;
 
-/** Days on which what users have, and what nobody has, is not what usage by workspace and by user says. */
 const NOT_ATTRIBUTED = `
   WITH by_user AS (
     SELECT usage_date, workspace_id, bool_or(traces IS NULL) AS lacks, sum(traces) FILTER (WHERE user_id <> '(none)') AS traces
@@ -357,7 +341,6 @@ const NOT_ATTRIBUTED = `
   SELECT to_jsonb(x)::text AS it
   FROM ((TABLE expected EXCEPT ALL TABLE shown) UNION ALL (TABLE shown EXCEPT ALL TABLE expected)) x`;
 
-/** Traces by tier that are not those of the long-lived records of a day, or what they leave of the traces of a day of its own. */
 const NOT_TIERED = `
   WITH own AS (
     SELECT d.usage_date, e.external_id AS workspace_id, s.trace_tier
@@ -401,7 +384,6 @@ const NOT_TIERED = `
      OR short IS DISTINCT FROM CASE WHEN both_known AND traces >= long THEN traces - long END
      OR both_known AND status <> CASE WHEN long > traces THEN 'inconsistent' WHEN worst = 4 AND short = 0 THEN 'empty' ELSE statuses[worst] END`;
 
-/** Lines of a bill that FOCUS and the costs by day do not say, or the other way round; and months that hide a day that is not loaded. */
 const NOT_BILLED = `
   WITH bill AS (
     SELECT month_start, measure, sku, unit_price, currency, line, is_closed, sum(quantity) AS quantity, sum(estimated_cost) AS cost
@@ -454,7 +436,6 @@ const LOADED = {
 const HOURS = { do: "hours" as const, at: 10, used: [5, 6], settleAfterMs: 0 };
 const FAILED = { do: "fail" as const, at: 22, days: 5, state: "failed" as const };
 const EXAMPLES: [Step[]][] = [
-  // A month that is closed and corrected, and closed no more.
   [
     [
       { do: "prices", prices: [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 100 }] },
@@ -486,7 +467,6 @@ const EXAMPLES: [Step[]][] = [
       { ...FAILED, workspaceId: WORKSPACE, meter: "traces", groupBy: "workspace" },
     ],
   ],
-  // Hours make up a day. Short-lived traces by user are no better than the long-lived ones, and unknown without them.
   [
     [
       { do: "prices", prices: byTier },
@@ -505,7 +485,6 @@ const EXAMPLES: [Step[]][] = [
       },
     ],
   ],
-  // Whatever is loaded of a workspace that is asked about no more makes its days expected: then others' tiers are not certain.
   [
     [
       { do: "sql", sql: CLEARED },
@@ -561,7 +540,6 @@ test(`stored charges are those that usage, prices and closes say, after each ste
   const source = await setupSource();
   const client = await connectPlain(source.url);
   const bench = { ...source, client };
-  // Something to change from the first step on.
   for (const workspaceId of WORKSPACES) {
     const window = windowOf("day", dayOf(0), dayOf(DAYS));
     for (const groupBy of ["workspace", "user"] as const) {
@@ -595,7 +573,6 @@ test(`stored charges are those that usage, prices and closes say, after each ste
     }),
     {
       seed: SEED,
-      // The examples count as runs.
       numRuns: EXAMPLES.length + times(3),
       endOnFailure: true,
       examples: EXAMPLES,

@@ -59,7 +59,6 @@ test("the costs of each dimension, with the unattributed row, are those by works
             ]),
           );
         const records = recordsOf(given);
-        // What changes after the close: some days more, some fewer, some as they were.
         const now: Usage = Object.fromEntries(
           Object.entries(given).map(([workspace, days]) => [
             workspace,
@@ -68,7 +67,6 @@ test("the costs of each dimension, with the unattributed row, are those by works
         );
         const workspaces = Object.keys(given);
         await createDimension(bench, "project", { workspaces, records });
-        // Every fifth day of the other workspace is not loaded by user.
         const fifths = Array.from({ length: 12 }, (_, at) => at * 5);
         await createDimension(bench, "user", { workspaces, records, leftOut: { [OTHER]: fifths } });
         await createPrices(bench.store, priced);
@@ -87,7 +85,6 @@ test("the costs of each dimension, with the unattributed row, are those by works
             "SELECT group_by FROM reporting_detail.fct_cost_by_id_daily WHERE group_by NOT IN ('project', 'user', 'api_key')",
           ),
         ).toEqual([]);
-        // Each id has the average price of its workspace, day and SKU, to the last digit but one: rounding leaves nothing.
         const attributed = await rowsOf(
           client,
           `SELECT usage_date AS day, workspace_id AS workspace, sku, traces, estimated_cost AS cost
@@ -103,7 +100,6 @@ test("the costs of each dimension, with the unattributed row, are those by works
           expect([-1n, 0n, 1n], JSON.stringify(row)).toContain(off);
         }
 
-        // Closed with these prices; then others are imported, and days change.
         await client.query(CLOSE_MARCH);
         await createPrices(bench.store, later);
         await clearUsage(client);
@@ -146,7 +142,6 @@ function sumOf(costs: readonly (string | null | undefined)[]): string {
   return decimal(costs.reduce((sum, cost) => sum + unscaled(cost ?? "0"), 0n));
 }
 
-/** Half away from zero, as Postgres rounds. */
 function rounded(dividend: bigint, divisor: bigint): bigint {
   return (2n * dividend + divisor) / (2n * divisor);
 }
@@ -178,7 +173,6 @@ test("the row of what has no id says why: no id, or a day that is not loaded by 
     "01 00000a 6 3.0000000000 t ok",
     "02  10 5.0000000000 f missing",
     "03 00000a 10 5.0000000000 t ok",
-    // The platform contradicts itself: more by project than by workspace.
     "04 (none) -2 -1.0000000000 t ok",
     "04 00000a 12 6.0000000000 t ok",
   ]);

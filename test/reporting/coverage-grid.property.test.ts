@@ -23,11 +23,6 @@ import { now } from "../support/clock.ts";
 import { seed, times } from "../support/drawn.ts";
 import { state, WORKSPACES, write } from "./coverage-states.ts";
 
-/**
- * The grid of the operator's page, from intervals, against `reporting_detail.usage_coverage_daily`, day by day: random states of the
- * tables, with loaded, final, failed, unverified, compared and differing time that overlaps in every way.
- */
-
 const SEED = seed();
 const RUNS = times(3);
 
@@ -48,7 +43,6 @@ interface ShownDay {
 const keyOf = ({ workspaceId, groupBy }: CoverageCell, at: number) =>
   `${workspaceId} ${groupBy} ${new Date(at).toISOString()}`;
 
-/** The grid's states by cell and column; columns in which nothing is expected are left out. */
 function gridStates(
   coverage: SourceCoverage,
   { length, columns }: { length: ColumnLength; columns: readonly Interval[] },
@@ -82,7 +76,6 @@ const columnsOf = (from: number, to: number, size: number) =>
     end: from + (n + 1) * size,
   }));
 
-/** What the view says of a month: how many days have which status, with ok and empty as one, and whether one has traces. */
 function countMonths(days: ReadonlyMap<string, ShownDay>, today: string) {
   const months = new Map<string, Record<string, number>>();
   for (const [key, { status, reconciled, matched }] of days) {
@@ -99,7 +92,6 @@ function countMonths(days: ReadonlyMap<string, ShownDay>, today: string) {
   return months;
 }
 
-/** What the view says of the ended days of each stride, all cells together. */
 async function viewTotals({ reader }: StoreBundle) {
   const { rows } = await reader.query(`
     SELECT stride, (count(*) FILTER (WHERE status IN ('ok', 'empty')))::integer AS final,
@@ -116,7 +108,6 @@ async function viewTotals({ reader }: StoreBundle) {
 }
 
 interface Tables {
-  /** By scope. */
   readonly coverage: readonly { scope_id: number; start: number; stop: number; final: boolean }[];
   readonly failures: readonly { scope_id: number; start: number; stop: number; state: string }[];
   readonly records: readonly { scope_id: number; at: number }[];
@@ -155,7 +146,6 @@ async function readTables({ reader }: StoreBundle): Promise<Tables> {
 
 const hoursOf = (day: number) => Array.from({ length: 24 }, (_, hour) => day + hour * HOUR_MS);
 
-/** The rules, one day and one hour at a time: what each day of each cell and stride has to say. */
 function byRules(tables: Tables, now: number): Map<string, string> {
   const at = <T extends { scope_id: number; start: number; stop: number }>(
     list: readonly T[],
@@ -251,7 +241,6 @@ async function check(bundle: StoreBundle, about: string): Promise<void> {
       expect(state?.status, `${about}: ${key} by ${stride}`).toBe(
         first === "empty" && (ok as number) > 0 ? "ok" : first,
       );
-      // On the first day of a month, what is missing of it is not shown yet.
       if (state === undefined) continue;
       const shown = Object.entries(state.count).filter(([name, n]) => n > 0 || name in counts);
       expect(Object.fromEntries(shown), `${about}: ${key} by ${stride}`).toEqual(counts);

@@ -4,12 +4,9 @@ import { createSource, type StoreBundle } from "../integration/store/setup.ts";
 import { ALL_DUE, KEEP_PROOF } from "../support/by-hand.ts";
 import { now } from "../support/clock.ts";
 
-/** Random states of the tables that decide how time is loaded: they overlap in every way. */
-
 const DAYS = 45;
 export const WORKSPACES = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"];
 
-/** Neighbouring stretches of time, each with one of the given values or with none. */
 const stretches = <T>(...values: readonly T[]) =>
   fc.array(
     fc.tuple(
@@ -64,7 +61,6 @@ export async function write(bundle: StoreBundle, given: State): Promise<void> {
     ),
   );
   const facts = given.facts.map((fact) => ({ source_id: sourceId, fact, evidence: "test" }));
-  // Coverage last: with it, the months of records are counted.
   for (const table of TABLES) {
     const created = table === "source_fact" ? facts : scopes.flatMap((one) => one[table] ?? []);
     if (created.length === 0) continue;
@@ -120,7 +116,6 @@ function rowsOf(
     if (!loaded.some(({ start, end }) => start <= at && at + length <= end)) return [];
     return [{ series_id: series[hour % 2], bucket_start: isDay ? time(at).slice(0, 10) : time(at), traces }];
   });
-  // As the tables keep it: of several records of a series and bucket the first is entered.
   const kept = new Map(records.toReversed().map((one) => [`${one.series_id} ${one.bucket_start}`, one]));
   const tracedIn = (start: number, end: number) =>
     [...kept.values()]

@@ -8,7 +8,6 @@ import { type DeploymentRow, loadDeploymentRows, loadRows, windowOf } from "../s
 import { inSchema } from "../support/views.ts";
 
 const [WORKSPACE] = WORKSPACES;
-/** The id of a project and of a deployment: one number space says nothing about the other. */
 const SHARED_ID = "00000000-0000-4000-8000-00000000000a";
 const [ADA, BOB] = ["00000000-0000-4000-8000-00000000000c", "00000000-0000-4000-8000-00000000000d"];
 
@@ -23,7 +22,6 @@ const load = (groupBy: GroupBy, [from, to]: readonly [string, string], rows: rea
     rows,
   });
 
-/** Amounts of all measures of a day and id, or one of them null. */
 const MEASURES = `string_agg(coalesce(trim_scale(quantity)::text, '-'), ' ' ORDER BY array_position(
   ARRAY['nodes_executed', 'agent_runs', 'agent_uptime_seconds'], measure))`;
 const VIEW = "reporting_detail.fct_other_usage_daily";
@@ -55,7 +53,6 @@ test("deployment usage begins where its own history begins, and is zero only whe
     "2026-03-06 0 0 172800 ok t",
     "2026-03-07 - - - missing f",
   ]);
-  // Compared with its export; then one measure of a day differs, and only that day is unproved.
   await client.query(`INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
     SELECT scope_id, '2026-03-04Z', '2026-03-07Z', 999, '2026-05-01Z' FROM usage.scope WHERE kind = 'langsmith_deployments'`);
   await client.query(`INSERT INTO usage.difference (scope_id, compared_with, period_start, period_end, external_id, measure, kind, state, stored_traces, other_traces, fetch_number)
@@ -128,7 +125,6 @@ test("a deployment is no project, whatever its id; users and keys are those of t
   expect(await lines("SELECT project_id, project_name, workspace_count FROM reporting.dim_project")).toEqual([
     `${SHARED_ID} a project 1`,
   ]);
-  // A user that only deployment usage names is a user, in no workspace with traces.
   expect(await lines("SELECT user_email, workspace_count FROM reporting_detail.dim_user ORDER BY 1")).toEqual(
     ["ada@example.test 1", "bob@example.test 0"],
   );

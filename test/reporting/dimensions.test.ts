@@ -117,7 +117,6 @@ test("a bridge names the workspaces of each id, and a day is final once all that
   await load("project", other, [["2026-03-06", "shared", 1]]);
   expect(await final()).toEqual(["2026-03-05", "2026-03-06"]);
   await load("project", other, [["2026-03-05T07:00Z", "hourly", 1]], "hour");
-  // An id without a stored record is in no workspace.
   await load("project", one, [["2026-03-05T07:00Z", "gone", 1]], "hour");
   await client.query(
     "DELETE FROM usage.hourly_record WHERE series_id = (SELECT max(series_id) FROM usage.series)",

@@ -11,7 +11,6 @@ const [WORKSPACE, OTHER] = WORKSPACES;
 const ID = (last: string) => `00000000-0000-4000-8000-0000000000${last}`;
 const example = (name: string) => readFile(new URL(`../../docs/examples/${name}`, import.meta.url), "utf8");
 
-/** October of two workspaces, priced in two currencies, with two owners and something that nobody owns. */
 async function october() {
   const { store, url, sourceId } = await setupSource();
   const window = windowOf("day", "2026-10-01", "2026-11-01");
@@ -71,9 +70,7 @@ test("metabase-question.sql counts each trace once, with filters and without", a
     const { rows } = await reader.query<{ traces: string | null }>(text);
     return rows.reduce((sum, { traces }) => sum + Number(traces ?? 0), 0);
   };
-  // Metabase leaves out a filter in brackets that is empty.
   const all = await sumOf(question.replaceAll(/\[\[.*?\]\]/g, ""));
-  // 33 of 111 name no project, and are in no view by project.
   expect(all).toBe(78);
   const filled = question
     .replaceAll(/\[\[|\]\]/g, "")

@@ -24,10 +24,8 @@ let urls: { owner: string; reader: string; masked: string; nobody: string };
 let owner: Store;
 const readers = new Map<string, Store>();
 
-/** One database for all tests, which only read: a final day of every dimension in three workspaces, two of one name. */
 beforeAll(async () => {
   const { url, drop } = await createTestDatabase();
-  // A pooler gives all sessions the role of its login.
   const direct = await pastPooler(url);
   const as = (role: string) => `${direct}${direct.includes("?") ? "&" : "?"}options=-c%20role%3D${role}`;
   urls = {
@@ -65,7 +63,6 @@ beforeAll(async () => {
 
 const command = (role: keyof typeof urls, ...args: string[]) => usageEtl(args, { DATABASE_URL: urls[role] });
 
-/** CSV lines without the header, as the command writes them. */
 async function linesOf(
   role: keyof typeof urls,
   { guard = true, ...options }: SelectionOptions & { guard?: boolean },
@@ -80,7 +77,6 @@ async function linesOf(
   return lines;
 }
 
-/** Code, message and next step of a refusal. */
 const refusal = (role: keyof typeof urls, options: SelectionOptions) =>
   linesOf(role, options).then(
     (lines) => `not refused: ${lines.length} lines`,
@@ -116,7 +112,6 @@ describe("--where", () => {
       4,
     );
     expect(await where(["period_start", "2026-03-01T09:00+09:00"], ["is_final", "false"])).toEqual([]);
-    // A column that is not written.
     expect(
       await linesOf("reader", { view, columns: "traces", where: [["dimension_id", "=project"]] }),
     ).toEqual(["7", "3", "3"]);
@@ -213,7 +208,6 @@ test("--bom begins a CSV with the mark of UTF-8, in a file and on standard outpu
   const written = await command("reader", ...given, "--bom", "--out", file, "--json");
   expect(JSON.parse(written.stdout)).toMatchObject({ bytes: statSync(file).size });
   expect(readFileSync(file)).toEqual(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(plain)]));
-  // Without rows there is a header, and a query that fails writes nothing at all.
   const none = await command("reader", ...given, "--where", "workspace_name=nobody", "--bom");
   expect(none.stdout).toBe("\ufeffworkspace_name\n");
   const refused = await command("reader", ...given, "--bom", "--format", "parquet", "--out", file);

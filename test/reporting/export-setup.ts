@@ -10,7 +10,6 @@ const PROJECT = "00000000-0000-4000-8000-00000000000a";
 /** What a spreadsheet would run, and what a CSV has to quote. */
 const HOSTILE = '=SUM(A1:A9)\n"quoted", 営業\u2028 ,';
 
-/** A source with hostile names and the largest count, and the command `export`. */
 export async function setup() {
   const bench = await setupSource();
   const load = (groupBy: "workspace" | "project", day: string, next: string, traces: number, name: string) =>

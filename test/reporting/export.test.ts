@@ -30,7 +30,6 @@ describe("formats", () => {
   });
 });
 
-/** Rows of a Parquet file as the texts of Postgres, with decimals read from their bytes: the reader makes floats of them. */
 async function readExactly(
   file: Buffer,
 ): Promise<{ metadata: FileMetaData; rows: Record<string, unknown>[] }> {

@@ -34,7 +34,6 @@ const FILL = [
    ) t`,
 ];
 
-/** A plan that reads all series for each day reads ten times as many. */
 const QUESTIONS: readonly [view: string, question: string, pages: number][] = [
   [
     "usage_coverage_daily",
@@ -45,7 +44,6 @@ const QUESTIONS: readonly [view: string, question: string, pages: number][] = [
   ["fct_usage_workspace_daily", "ORDER BY usage_date DESC LIMIT 10", 400],
   ["fct_usage_workspace_hourly", "ORDER BY usage_hour DESC LIMIT 24", 400],
   ["fct_usage_workspace_hourly", "WHERE usage_hour >= now() - interval '1 day'", 600],
-  // As Grafana asks: closed on both sides.
   ["fct_usage_workspace_daily", "WHERE usage_date BETWEEN current_date - 30 AND current_date", 800],
   ["fct_usage_workspace_hourly", "WHERE usage_hour BETWEEN now() - interval '30 days' AND now()", 8_000],
   ["usage_unattributed_daily", "LIMIT 10", 2_000],
@@ -98,7 +96,6 @@ test("a filter on source, dimension or workspace leaves out other cells before a
       `EXPLAIN (VERBOSE) SELECT * FROM ${inSchema(view)} WHERE ${question}`,
     );
     const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
-    // What is filtered after it was computed. The fence itself is never computed.
     expect(plan, view).not.toMatch(
       /Subquery Scan on .*\n( *Output: .*\n)? *Filter: .*(group_by|workspace_id|slug)/,
     );

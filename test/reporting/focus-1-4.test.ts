@@ -77,7 +77,6 @@ describe("FOCUS", () => {
     expect(await charges(bench.reader)).toEqual([...march, ...april]);
     expect(await conservation(bench.owner)).toEqual([]);
 
-    // A closed month keeps the corrections too: what comes after goes to the next one.
     await close(bench, 1);
     expect(await charges(bench.reader)).toEqual([...march, ...april]);
     await loadDay(bench, "2026-03-03", OTHER, 5);
@@ -97,7 +96,6 @@ describe("FOCUS", () => {
     expect(await charges(bench.reader)).toEqual([...march, ...april, ...may]);
     expect(await conservation(bench.owner)).toEqual([]);
     expect(await breachesOf(bench.reader, { ...COST, expected: everything })).toEqual([]);
-    // Importing the same amount anew corrects nothing.
     await createPrices(bench.store, []);
     await createPrices(bench.store, [{ unitPrice: "2" }]);
     expect((await charges(bench.reader)).filter((line) => line.startsWith("2026-05"))).toEqual([
@@ -120,7 +118,6 @@ describe("FOCUS", () => {
       "2026-03 2026-03-01 1 - 5 2 10",
       "2026-04 2026-03-01 2 Correction 1 2 2",
     ]);
-    // Left out again, its correction moves on too.
     await loadMonth(bench, 1, WORKSPACE, []);
     await loadMonth(bench, 1, OTHER, []);
     await close(bench, 1, [OTHER]);
@@ -132,7 +129,6 @@ describe("FOCUS", () => {
   });
 });
 
-/** Where the charges of all billing months are not those of now, and periods that charges have and the dataset lacks. */
 async function conservation(client: pg.Client) {
   const { rows } = await client.query(`
     SELECT "x_SourceId", "x_UsageDate", "SubAccountId", "SkuId", "BillingCurrency", sum(cost) AS difference

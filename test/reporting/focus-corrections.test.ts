@@ -5,7 +5,6 @@ import { type Bench, close, loadDay, loadMonth, setup } from "./focus/bench.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
 
-/** Ten traces of a month cost 1 each, all others 2. March is closed with a charge on three days, 4 of the 6 traces of 2 March at 1. */
 async function setupClosed() {
   const bench = await setup();
   await createPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 10 }]);
@@ -27,7 +26,6 @@ async function corrections({ reader }: Bench) {
   return rows.map((row) => Object.values(row).join(" "));
 }
 
-/** 1 March is not loaded any more, in any workspace. */
 async function unload({ owner }: Bench) {
   await owner.query(`
     UPDATE usage.coverage c
@@ -48,7 +46,6 @@ test("a closed day that is not loaded now has no correction, and later days of i
   ];
   expect(await corrections(bench)).toEqual(shifted.map((line) => `04 ${line}`));
 
-  // A close keeps what is final.
   await loadMonth(bench, 1, WORKSPACE, []);
   await loadMonth(bench, 1, OTHER, []);
   await close(bench, 1);

@@ -54,7 +54,6 @@ test("an exported CSV file has the formats of FOCUS, and read back it has the ro
   expect([rows.length > 5, same]).toEqual([true, [{ rows: "0" }]]);
 });
 
-/** How CSV writes each type of Postgres. */
 const FORMATS: Readonly<Record<string, string>> = {
   "timestamp with time zone": "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$",
   numeric: "^-?\\d+(\\.\\d+)?$",

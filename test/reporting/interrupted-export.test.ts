@@ -32,7 +32,6 @@ describe("an interrupted export", () => {
     const out = join(folder, "long.csv");
     await writeFile(out, "before");
     const running = start(["export", "--view", "long", "--out", out], { DATABASE_URL: url });
-    // Postgres sorts for hours before the first row comes.
     const owner = await connectPlain(url);
     await poll(
       async () =>

@@ -39,15 +39,12 @@ async function fill(store: Store, slug: string): Promise<void> {
         );
       const load = (window: ReturnType<typeof windowOf>, buckets: readonly string[], traces = 3) =>
         loadRows(store, { sourceId, groupBy, workspaceId, window, rows: rowsOf(buckets, traces) });
-      // The last day of February is missing, and the rest of March after the 6th.
       await load(windowOf("day", "2026-02-25", "2026-02-28"), ["2026-02-25", "2026-02-26"]);
       await load(windowOf("day", "2026-03-01", "2026-03-04"), ["2026-03-01", "2026-03-02"]);
       await load(windowOf("day", "2026-03-01", "2026-03-02"), ["2026-03-01"], 9);
       await load(windowOf("week", "2026-02-26", "2026-04-02"), ["2026-02-26"]);
-      // A day that only its hours tell of, in two windows, and half a one.
       await load(windowOf("hour", "2026-03-04T00:00Z", "2026-03-04T20:00Z"), ["2026-03-04T03:00Z"]);
       await load(windowOf("hour", "2026-03-04T20:00Z", "2026-03-05T12:00Z"), ["2026-03-04T21:00Z"], 0);
-      // One whole month, for what is only known of whole ones.
       const april = windowOf("day", "2026-04-01", "2026-05-01");
       if (groupBy === "project") {
         await load(april, ["2026-04-02", "2026-04-03"]);
@@ -82,7 +79,6 @@ async function fill(store: Store, slug: string): Promise<void> {
   }
 }
 
-/** What no load leaves behind: one row of each of the other tables. */
 const OTHERS = `
   INSERT INTO usage.resource_tag (workspace_id, dimension, external_id, tag_key, tag_value, valid_from, valid_to)
     SELECT entity_id, dimension, id, key, 'v', since, until

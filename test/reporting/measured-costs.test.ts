@@ -15,7 +15,6 @@ const [A, B] = ["0a", "0b"].map((last) => `00000000-0000-4000-8000-0000000000${l
 const DAY = dayOf(2);
 const MONTHS = windowOf("day", dayOf(0), dayOf(DAYS));
 
-/** What an id used on the day. */
 interface Used {
   readonly traces: number;
   readonly longlived: number;
@@ -72,7 +71,6 @@ test("FOCUS has a SKU, a meter and a unit for each measure, and base traces are 
     "runs agent_runs - 2",
     "uptime agent_uptime_seconds - 3600",
   ]);
-  // Each tier by itself: no trace is charged twice, and none is unpriced.
   await createPrices(store, [
     { sku: "short", unitPrice: "0.5", measure: "shortlived" },
     { sku: "short", unitPrice: "0.4", measure: "shortlived", fromQuantity: 50 },
@@ -93,7 +91,6 @@ test("costs of tiers and deployments belong to who used them, by user, project a
     [B]: { traces: 25, longlived: 0, measures: [10, 2, 900] },
     "": { traces: 1, longlived: 0, measures: [0, 0, 36] },
   });
-  // But for the day.
   await create("project", {}, windowOf("day", dayOf(0), DAY));
   await create("project", {}, windowOf("day", dayOf(3), dayOf(DAYS)));
   await createPrices(store, [
@@ -114,7 +111,6 @@ test("costs of tiers and deployments belong to who used them, by user, project a
     "short 00000a 32 16 t ok",
     "short 00000b 25 12.5 t ok",
   ]);
-  // A day that is not loaded by project.
   expect(await shown("project")).toEqual([
     "extended - 30 135 f missing",
     "runs (none) 10 0.1 t ok",
@@ -135,7 +131,6 @@ test("an import refuses prices that would charge a trace twice, and a SKU that c
       { sku: "short", unitPrice: "1", measure: "shortlived" },
     ]),
   ).toContain("short-lived traces would be charged twice");
-  // Not on the same days, and not for the same workspace.
   const short = { sku: "short", unitPrice: "1", measure: "shortlived" } as const;
   expect(
     await message([
@@ -187,7 +182,6 @@ test("a close keeps the final charges of tiers and deployments; others become ch
     "extended longlived 4 8.0000000000 0.0000000000",
     "runs agent_runs 0 0.0000000000 3.0000000000",
   ]);
-  // An upgrade after the close costs more in the first open month, and no trace is added.
   await loadRows(store, { ...response, meter: "longlived", rows: [["2026-03-02", WORKSPACE as string, 9]] });
   expect(
     await lines(`SELECT "SkuId", "x_BillingMonth", "ChargeClass", trim_scale("ConsumedQuantity"), "ConsumedUnit", "x_IsFinal"

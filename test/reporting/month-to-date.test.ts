@@ -21,7 +21,6 @@ const daysFrom = (start: number, end: number) =>
 interface Loaded {
   readonly workspaceId: string;
   readonly dataStart: number;
-  /** Figures by day; none where it is not loaded. */
   readonly figures: ReadonlyMap<number, number>;
 }
 
@@ -95,7 +94,6 @@ test("the month to date names its final and provisional part, the same days befo
   const [whole, gap] = WORKSPACES;
   const all: Loaded[] = [
     { workspaceId: whole, dataStart: 0, figures: await fill(sourceId, whole, before) },
-    // Without the first day of both months.
     { workspaceId: gap, dataStart: 0, figures: await fill(sourceId, gap, before, [before, monthOf(today)]) },
     { workspaceId: late, dataStart: begun, figures: await fill(lateId, late, begun) },
   ];
@@ -104,7 +102,6 @@ test("the month to date names its final and provisional part, the same days befo
   );
   expect(rows).toEqual(all.map(expected));
 
-  // To the trace what the monthly view says, which sums the loaded part of each month.
   const { rows: months } = await client.query(
     `SELECT m.workspace_id, m.month_start, m.traces, m.traces_loaded, m.is_complete, m.is_month_over, d.traces AS daily
      FROM (SELECT * FROM reporting_detail.fct_usage_monthly WHERE group_by = 'workspace') m
@@ -121,7 +118,6 @@ test("the month to date names its final and provisional part, the same days befo
   }
   expect(months.some((one) => one.is_complete === "f" && one.traces_loaded !== null)).toBe(true);
   const current = months.filter((one) => one.month_start === iso(monthOf(today)));
-  // The monthly view has no line for a month of which no day is loaded.
   const started = rows.filter((one) => one.days_final !== "0" || one.days_provisional !== "0");
   expect(current.map((one) => one.traces).sort()).toEqual(started.map((one) => one.traces).sort());
   await calendar(client);

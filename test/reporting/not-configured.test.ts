@@ -10,10 +10,8 @@ import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { inSchema } from "../support/views.ts";
 
 const [KEPT, REMOVED] = WORKSPACES;
-/** Days from 20 March on, by their place: the removed workspace has none of them. */
 const AFTER_19_MARCH = Array.from({ length: 42 }, (_, at) => at + 19);
 
-/** March and April of one workspace, 1 to 19 March of the other, in every dimension and final. */
 async function setup() {
   const bench = await setupSource();
   for (const groupBy of GROUPINGS) {
@@ -25,7 +23,6 @@ async function setup() {
       leftOut: { [REMOVED]: AFTER_19_MARCH },
     });
   }
-  // Two tiers, counted over the source.
   await createPrices(bench.store, [{ unitPrice: "1" }, { unitPrice: "2", fromQuantity: 10 }]);
   const client = await connectPlain(bench.url, "usage_reader");
   const lines = async (query: string) =>
@@ -40,7 +37,6 @@ async function setup() {
         SELECT concat_ws(' ', 'cost', to_char(usage_date, 'MM-DD'), right(workspace_id, 1), bool_and(is_final))
         FROM reporting.fct_cost_workspace_daily GROUP BY usage_date, workspace_id
         ORDER BY 1`),
-    /** Where the removed workspace has rows: view, first and last day or month, and how many. */
     shown: () =>
       lines(
         `${[
@@ -83,7 +79,6 @@ test("a workspace that is no longer configured is expected in the months in whic
   expect(before).toHaveLength(10);
 
   await registerWorkspaces(store.db, { sourceId, workspaceIds: [KEPT] });
-  // March is as before, April is final.
   expect(await bench.statements()).toEqual([
     ...MARCH,
     "cost 03-26 1 f",

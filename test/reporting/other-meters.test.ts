@@ -31,7 +31,6 @@ setUpEachSource();
 
 const idOf = (groupBy: string) => (groupBy === "workspace" ? WORKSPACE : ID("0a"));
 
-/** Traces of all tiers: March by day, hours of one day, a week, a change, a failure, prices and a closed month. */
 async function loadTraces(): Promise<void> {
   for (const groupBy of GROUPINGS) {
     for (const workspaceId of WORKSPACES) {
@@ -71,7 +70,6 @@ async function fail(
   });
 }
 
-/** The other meters: with more and fewer traces than all tiers have, changes of final counts, failures and zeros. */
 async function loadOthers(): Promise<void> {
   await learnMeter(store.db, { sourceId, meter: "longlived", state: "counted", evidence: "test" });
   await learnMeter(store.db, {
@@ -117,7 +115,6 @@ async function everything(asOf: string): Promise<Record<string, unknown>> {
     read[name] = (await client.query(`SELECT x::text AS row FROM (${text}) x ORDER BY 1`)).rows;
   };
   for (const { name, columns } of views) {
-    // Changes of every meter stand in one view.
     const own = name === "usage_restatement" ? " WHERE usage_kind = 'traces' AND trace_tier = 'all'" : "";
     if (!ABOUT_OTHERS.test(name)) await keep(name, `SELECT ${columns} FROM ${inSchema(name)}${own}`);
   }
@@ -125,7 +122,6 @@ async function everything(asOf: string): Promise<Record<string, unknown>> {
   const range = windowOf("day", ...MARCH);
   const { db } = store;
   read.coverage = await coverageLines(db, { byDay: true });
-  // What is loaded beside traces, and what lacks of it, is listed there on purpose; how long ago a load was changes by itself.
   read.trust = (await trustOfSources(db)).map((one) => ({ ...one, meters: undefined, otherGaps: undefined }));
   read.alerts = (await alertFacts(db, sourceId)).map((one) => ({
     ...one,

@@ -37,21 +37,14 @@ import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, windowOf } from "../support/store.ts";
 import { BY_RESOURCE, COST } from "./focus/bench.ts";
 
-/**
- * All owners together have what the workspaces have, to the trace and to the last digit, and each has what the first rule that
- * matches gives it: by rules that are evaluated one by one here, for each day of each id.
- */
-
 const [WORKSPACE, OTHER] = WORKSPACES;
 const IDS = ["a", "b", "c"] as const;
-/** Names in time: `a` is renamed on the day of this place. */
 const RENAMED_AT = 35;
 const NAMES: Readonly<Record<string, (at: number) => string>> = {
   a: (at) => (at < RENAMED_AT ? "chat-old" : "agent_50%"),
   b: () => "chat-b",
   c: () => "other",
 };
-/** `b` has a tag that changes on the day of this place, `c` has one of the same key for some days. */
 const TAGGED_AT = 40;
 
 const day = fc.option(fc.integer({ min: 0, max: DAYS }).map(dayOf), { nil: null });
@@ -97,7 +90,6 @@ const anyRule = (divideBy: DividingDimension): fc.Arbitrary<OwnerRule> =>
 interface Part {
   readonly day: string;
   readonly workspace: string;
-  /** Empty: the rest. */
   readonly dimension: string;
   readonly id: string;
 }
@@ -108,7 +100,6 @@ function tagOf(dimension: string, id: string, at: number): string | undefined {
   return id === "c" && at >= 10 && at < 20 ? "red" : undefined;
 }
 
-/** The first rule that matches, in plain words. */
 function shareOf(rules: readonly OwnerRule[], { day, workspace, dimension, id }: Part) {
   const at = Math.round((Date.parse(day) - Date.parse(dayOf(0))) / 86_400_000);
   const tag = tagOf(dimension, id, at);
@@ -134,10 +125,8 @@ function shareOf(rules: readonly OwnerRule[], { day, workspace, dimension, id }:
   }));
 }
 
-/** Decimals of the same number of digits, without their point. */
 const unscaled = (text: string) => BigInt(text.replace(".", ""));
 
-/** A shortest decimal in units of its 14th digit. */
 function exact(text: string): bigint {
   const [whole = "", fraction = ""] = text.split(".");
   return BigInt(whole + fraction.padEnd(14, "0"));
@@ -163,7 +152,6 @@ async function checkOwners(client: pg.Client, rules: readonly OwnerRule[], divid
             CASE WHEN dimension_id IN ('(none)', '(adjustment)') OR dimension_id IS NULL THEN '' ELSE 'd' END, sum(estimated_cost)::text
      FROM reporting_detail.fct_cost_by_id_daily WHERE group_by = 'deployment' GROUP BY 1, 2, 3, 4, 5`,
   );
-  // Days on which the workspace is not loaded are divided no further.
   const loaded = new Set(whole.map(({ day, workspace }) => `${day} ${workspace}`));
   const expected = new Map<string, bigint>();
   const add = (part: Part, what: string, amount: bigint) => {
@@ -203,7 +191,6 @@ async function checkOwners(client: pg.Client, rules: readonly OwnerRule[], divid
       .map(([key, amount]) => `${key} ${amount}`)
       .sort();
   expect(sorted(actual)).toEqual(sorted([...expected]));
-  // To the digit the whole, by day and workspace, not by the model alone.
   const wrong = await rowsOf(
     `SELECT * FROM (
        SELECT usage_date, workspace_id, sum(traces) AS owned FROM reporting.fct_usage_owner_daily GROUP BY 1, 2
@@ -261,7 +248,6 @@ async function checkFocus(client: pg.Client, divideBy: DividingDimension) {
   expect(differ.rows).toEqual([]);
 }
 
-/** The bill of a month divided by owners is the bill, to the last digit, in each currency; traces are those of the workspaces. */
 async function checkBills(store: Store, client: pg.Client): Promise<number> {
   let divided = 0;
   for (const name of ["2026-03", "2026-04"]) {
@@ -297,7 +283,6 @@ async function checkBills(store: Store, client: pg.Client): Promise<number> {
 
 const CENT = amountOf("0.01");
 
-/** In whole cents, the parts of all owners and SKUs are the bill's rounded total, and none is a cent from its exact cost. */
 async function checkCents(store: Store, month: CalendarMonth): Promise<void> {
   const now = Date.parse("2026-06-01");
   const { bill, owners } = await billByOwner(store.db, {
@@ -318,7 +303,6 @@ async function checkCents(store: Store, month: CalendarMonth): Promise<void> {
   }
 }
 
-/** The charges of all workspaces are the charged lines of the bill, line by line, to the last digit. */
 async function checkWorkspaces(
   store: Store,
   month: CalendarMonth,
@@ -345,7 +329,6 @@ async function checkWorkspaces(
   expect(sumsOf(divided)).toEqual(sumsOf(lines.filter(({ cost }) => cost !== null)));
 }
 
-/** By month, owner, cost centre and currency, or traces: what the views by owner have. */
 async function amountsByMonth(client: pg.Client): Promise<Map<string, bigint>> {
   const { rows } = await client.query<{ key: string; amount: string }>(
     `SELECT concat_ws(' ', to_char(usage_date, 'YYYY-MM'), owner, cost_center, 'traces') AS key, sum(traces)::text AS amount
@@ -446,7 +429,6 @@ test(`owners have what the first rule gives them, and together all there is [see
       }
       for (const one of rules) {
         const owners = { content: "", divideBy, rules: one, budgets: [], routes: [] };
-        // A plan changes nothing.
         const before = await client.query("SELECT * FROM usage.owner_rule ORDER BY 1");
         const had = await amountsByMonth(client);
         const plan = await applyOwners(store, { name: "test", owners, by: undefined });

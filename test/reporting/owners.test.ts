@@ -13,8 +13,6 @@ import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, untilLockWaits, windowOf } from "../support/store.ts";
 import { temporaryFile } from "../support/temporary.ts";
 
-/** The commands that say who pays, in this process and over a database of two months. */
-
 const [WORKSPACE, OTHER] = WORKSPACES;
 const TAGGED = "10000000-0000-4000-8000-000000000001";
 const PLAIN = "10000000-0000-4000-8000-000000000002";
@@ -31,7 +29,6 @@ let client: Awaited<ReturnType<typeof connectPlain>>;
 const usageEtl = (args: readonly string[], more: Record<string, string> = {}) =>
   runHere(args, { DATABASE_URL: url, ...more });
 
-/** What a command that does its work prints. */
 async function printed(args: readonly string[], env?: Record<string, string>, code = 0): Promise<string> {
   const ended = await usageEtl(args, env);
   expect([ended.code, ended.stderr]).toEqual([code, ""]);
@@ -40,10 +37,8 @@ async function printed(args: readonly string[], env?: Record<string, string>, co
 
 const fileOf = (content: string, name = "owners.yaml") => temporaryFile(content, name);
 
-/** Lines of a table, with one bar between cells. */
 const cells = (text: string) => text.split("\n").map((line) => line.trim().replaceAll(/ {2,}/g, " | "));
 
-/** Rules in force and orders that were given, as they are stored. */
 async function stored() {
   const rows = async (statement: string) => (await client.query(statement)).rows;
   return {
@@ -129,7 +124,6 @@ test("a plan says what would change and changes nothing; after apply nothing wou
 
 test("the bill by owner adds up to the bill, with corrections of what was closed, and says what is not known of it", async () => {
   await printed(["owners", "apply", fileOf(FILE)]);
-  // The close leaves the other workspace out: what that has is a correction of April.
   await client.query(CLOSE_MARCH);
   const isOther = `workspace_id = (SELECT entity_id FROM usage.entity WHERE dimension = 'workspace' AND external_id = '${OTHER}')`;
   await client.query(`DELETE FROM usage.closed_charge WHERE ${isOther}`);
@@ -196,7 +190,6 @@ test("what is claimed of a month is about each of its days, also those without u
   const { store, sourceId } = bench;
   const stateOf = (from: string, to: string) =>
     ownedState(store.db, { source: "default", range: { from, to } });
-  // The other workspace is not loaded by project.
   expect(await stateOf("2026-03-01", "2026-04-01")).toMatchObject({
     daysMissing: 0,
     daysUndivided: 31,
@@ -223,7 +216,6 @@ test("usage that is loaded during a plan is no change of an owner", async () => 
   const file = fileOf(FILE);
   await printed(["owners", "apply", file]);
   const other = await connectPlain(url);
-  // The plan has read what owners have, and waits for the rules.
   await other.query("BEGIN; LOCK TABLE usage.owner_rule IN SHARE MODE");
   const planned = printed(["owners", "plan", file]);
   await untilLockWaits(bench.store);
@@ -240,7 +232,6 @@ test("of two files that are applied at once, one follows the other", async () =>
       applyOwners(bench.store, { name: `${at}`, owners: parseOwners("owners.yaml", content), by }),
     ),
   );
-  // All is given away once, and taken over once.
   const before = outcomes.flatMap(({ changes }) =>
     changes.filter(({ change }) => change === "-108").map(({ owner }) => owner),
   );
@@ -269,7 +260,6 @@ test("a wrong file is refused by line and column, and the rules in force stay", 
   }
   expect(await stored()).toEqual(before);
   expect(await printed(["owners", "export"])).toBe(FILE);
-  // As a table it says the same.
   const { stdout, stderr } = await usageEtl(["owners", "export", "--format", "csv"]);
   expect(stderr).toBe("Comments are left out.\n");
   const { stdout: marked } = await usageEtl(["owners", "export", "--bom"]);
@@ -281,14 +271,12 @@ test("a wrong file is refused by line and column, and the rules in force stay", 
 test("an exported file is the one that was applied, byte for byte", async () => {
   const none = await usageEtl(["owners", "export"]);
   expect([none.code, none.stderr.includes("[owners_not_applied]")]).toEqual([2, true]);
-  // As an editor on Windows leaves it, with a tab, a character that turns the direction of text, and no end of the last line.
   const content = `# Zürich\t– 営業 \u202e"quoted"\r\ndivide_by: user\r\nrules:\r\n  - { user: u, owner: a } # 100%`;
   const file = fileOf(content);
   await printed(["owners", "apply", file]);
   expect(Buffer.from(await printed(["owners", "export"]))).toEqual(await readFile(file));
   const json = JSON.parse(await printed(["owners", "export", "--json"]));
   expect(json).toMatchObject({ content, divideBy: "user", rules: 1 });
-  // On a terminal none of it controls the terminal.
   const { isTTY } = process.stdout;
   onTestFinished(() => void Object.assign(process.stdout, { isTTY }));
   process.stdout.isTTY = true;

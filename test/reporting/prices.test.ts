@@ -32,7 +32,6 @@ async function read(store: Store, text: string, { replace = false } = {}) {
   return importPrices(store, { file, lines: await readPriceFile(file), replace });
 }
 
-/** What the message of a refusal says beneath its first line. */
 async function problemsOf(importing: Promise<unknown>): Promise<string[]> {
   const error = (await importing.then(
     () => new Error("it was imported"),
@@ -195,7 +194,6 @@ test("the command imports and lists prices, and notes SKUs that charge the same 
     "base | 0.0005 | USD | 2026-01-01 | - | (all) | (all) | 100,000 | source",
     "",
   ]);
-  // As a German Excel saves it, with rows that were cleared. Of a file with one wrong row nothing is stored.
   const row = (...cells: string[]) => `${cells.join("\t")}\r\n`;
   const head = row("SKU", "Unit Price", "Currency", "Valid From", "From Quantity");
   const tiersOfBase =

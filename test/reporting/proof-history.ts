@@ -15,8 +15,6 @@ import { createSource, type StoreBundle } from "../integration/store/setup.ts";
 import { now } from "../support/clock.ts";
 import { loadRows, proveAccess } from "../support/store.ts";
 
-/** Drawn histories of what proves days and of what ends that, and a model that knows only what was compared and what has changed. */
-
 export const START = Date.parse("2026-03-01T00:00:00Z");
 export const DAYS = 9;
 const WORKSPACES = ["00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"] as const;
@@ -27,12 +25,10 @@ const NEVER_MS = 1e15;
 interface Proof {
   readonly at: number;
   readonly number: number;
-  /** Of a total: its days. */
   readonly from: number;
   readonly to: number;
 }
 
-/** One day of a scope: its figures by id, undefined where it is not loaded. */
 interface Day {
   figures?: ReadonlyMap<string, number> | undefined;
   final: boolean;
@@ -46,7 +42,6 @@ interface Scope {
   readonly stride: (typeof STRIDES)[number];
   readonly scopeId: number;
   readonly days: Day[];
-  /** Totals that differ: first day, day after the last, id. */
   readonly contradictions: Map<string, { from: number; to: number }>;
 }
 
@@ -58,7 +53,6 @@ export const step = fc.record({
   ),
   scope: fc.constantFrom<number>(0, 0, 0, 0, 1, 2, 3),
   span,
-  /** Which figures a load or a response to compare with changes. */
   change: fc.oneof(
     { weight: 3, arbitrary: fc.constant([]) },
     fc.array(fc.tuple(fc.nat({ max: DAYS - 1 }), fc.nat({ max: 2 }), fc.nat({ max: 2 })), { maxLength: 2 }),
@@ -73,7 +67,6 @@ let scopes: Scope[];
 /** Drawn before the steps that came since: answers that arrive late. */
 let early: FetchToken[];
 
-/** Empties the tables. Most days are loaded to begin with. */
 export async function begin(given: StoreBundle): Promise<void> {
   bundle = given;
   sourceId = await createSource(bundle, { workspaceIds: WORKSPACES, dataStart: START });
@@ -93,7 +86,6 @@ export async function begin(given: StoreBundle): Promise<void> {
   }
   for (const [n, scope] of scopes.entries()) {
     const change = scope.days.map((_, day) => [day, day % 3, day % 4] as [number, number, number]);
-    // The last day has no record: a zero that can be withdrawn.
     change.pop();
     await load(scope, { what: "load", scope: n, span: [0, DAYS - n], change, n: 1 });
   }
@@ -104,7 +96,6 @@ export const at = (day: number) => START + day * DAY_MS;
 export const iso = (day: number) => new Date(at(day)).toISOString();
 const range = ({ span: [from, length] }: Step) => [from, Math.min(from + length, DAYS)] as const;
 
-/** The stored figures of these days, some of them changed. */
 function figuresOf({ days }: Scope, [from, to]: readonly [number, number], change: Step["change"]) {
   const changed = days.map(({ figures }) => new Map(figures ?? []));
   for (const [day, id, traces] of change) changed[day]?.set(IDS[id] as string, traces);
@@ -138,7 +129,6 @@ async function load(scope: Scope, step: Step, how: { fetchToken?: FetchToken; se
   }
 }
 
-/** A changed day ends its own proof, that of its hours by older exports, and that of every total that holds it. */
 function restated(scope: Scope, day: number, number: number): void {
   delete (scope.days[day] as Day).exported;
   endTotals(scope, day);
@@ -299,7 +289,6 @@ export async function take(step: Step): Promise<void> {
 
 export type Proved = { reconciled: number | null; totals: number | null; later: number | null };
 
-/** By day, workspace and stride: what the model says of the days that are shown. */
 export function expected(): Map<string, Proved> {
   return new Map(
     scopes.flatMap((scope) =>

@@ -19,11 +19,6 @@ import {
   take,
 } from "./proof-history.ts";
 
-/**
- * is_reconciled and proved_at of the views, through drawn histories of loads, late responses, exports, totals, withdrawals and
- * prunes. After every step they equal what a model says, and `is_final AND is_reconciled` leaves exactly the days that `close` calls open.
- */
-
 const SEED = seed(20_260_301);
 const RUNS = times(2);
 const MS = (column: string) => `(extract(epoch FROM ${column}) * 1000)::float8`;
@@ -85,18 +80,13 @@ const known = (
   return { what, scope, span, change, n };
 };
 
-/** What few drawn histories reach. */
 const KNOWN: readonly Step[] = [
   known("export", 0, [0, 9]),
   known("total", 0, [0, 8], [], 2),
-  // A response that was requested before both, and differs.
   known("late", 0, [3, 1], [[3, 1, 2]]),
-  // A total that differs on days that an export proves, and is equal later.
   known("total", 0, [4, 4], [[5, 1, 3]]),
   known("total", 0, [4, 4]),
-  // An export without a proven end that differs on such a day.
   known("export", 0, [6, 2], [[6, 1, 2]], 4),
-  // A day that ends the proof of its hours, and hours that are compared after it.
   known("export", 1, [0, 8]),
   known("load", 0, [1, 2], [[2, 0, 1]]),
   known("export", 1, [2, 1]),

@@ -32,7 +32,6 @@ function cells(by: string, has: Partial<Cell> = {}, [from, to] = [0, 31]): Cell[
 
 const sum = (all: readonly Cell[]) => all.reduce((total, { amount }) => total + amount, 0);
 
-/** Sums by a key, largest first: what most of the questions list. */
 function sums(all: readonly Cell[], key: (cell: Cell) => string): [string, number][] {
   return [...Map.groupBy(all, key)]
     .map(([name, group]): [string, number] => [name, sum(group)])
@@ -49,7 +48,6 @@ const sorted = (rows: readonly (readonly unknown[])[]) => rows.map((row) => JSON
 const pairs = (rows: readonly (readonly unknown[])[], ...columns: number[]) =>
   sorted(rows.map((row) => columns.map((column) => row[column])));
 
-/** Costs have ten digits or more; sums here are floats. */
 const cents = (amount: unknown) => Math.round(Number(amount) * 10_000) / 10_000;
 const priced = () =>
   cells("workspace").filter(

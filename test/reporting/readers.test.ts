@@ -15,7 +15,6 @@ let url: string;
 let owner: pg.Client;
 let bench: Awaited<ReturnType<typeof setupSource>>;
 
-/** A final day and hour of every dimension, a user with an address, a restatement and a closed month. */
 beforeEach(async () => {
   bench = await setupSource();
   url = bench.url;
@@ -45,7 +44,6 @@ beforeEach(async () => {
     UPDATE usage.restatement SET restated_at = now() - interval '3 hours'`);
 });
 
-/** SQLSTATE of a refusal; without a refusal, what was done. */
 async function refusal(client: pg.Client, statement: string): Promise<string> {
   return client.query(statement).then(
     ({ rowCount }) => `done: ${rowCount}`,
@@ -115,7 +113,6 @@ describe.each(["usage_reader", "usage_reader_masked"])("%s", (role) => {
 });
 
 describe("e-mail addresses", () => {
-  /** Which views, and functions of an instant, show an address to a role, and which refuse it. */
   async function addressesFor(role: string): Promise<{ shown: string[]; refused: string[] }> {
     const reader = await connectPlain(url, role);
     const calls = (await namesOf(owner, functionsOf("reporting_detail"))).map((call) =>

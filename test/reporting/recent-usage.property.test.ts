@@ -5,8 +5,6 @@ import { type StoreBundle, setupStore } from "../integration/store/setup.ts";
 import { seed, times } from "../support/drawn.ts";
 import { state, write } from "./coverage-states.ts";
 
-/** What the first page has of the last days and of two months, from sets of days, against the views, which have each day. */
-
 const SEED = seed();
 const DAYS = 30;
 const TOP = 1;
@@ -14,7 +12,6 @@ const TOP = 1;
 const whole = (column: string) => `CASE WHEN count(${column}) = count(*) THEN sum(${column})::float8 END`;
 const LAST_MONTH = `(date_trunc('month', now() AT TIME ZONE 'UTC') - interval '1 month')::date`;
 const LATELY = `usage_date > (now() AT TIME ZONE 'UTC')::date - ${DAYS}`;
-/** Traces of a month as far as they are loaded. */
 const leastOf = (month: string, plus = "") => `(
   SELECT coalesce(sum(d.traces), 0)::float8 FROM reporting.fct_usage_workspace_daily d
   WHERE d.source_id = m.source_id AND date_trunc('month', d.usage_date::timestamp) = ${month} ${plus}

@@ -24,7 +24,6 @@ interface Naming {
   readonly names: Readonly<Record<string, string>>;
 }
 
-/** One response about one day names `id`; that of a workspace has no other id. */
 async function respond(
   { store, sourceId }: { store: Store; sourceId: number },
   { number, at, names }: Naming,
@@ -112,11 +111,9 @@ test("of two responses at once, the older one that commits last does not make it
 const SUBJECTS = ["workspace", "project", "user"] as const;
 const anyFetch = fc.record({
   hoursLater: fc.constantFrom(0, 1, 7, 24, 50),
-  /** What is renamed before it: the first of two workspaces, both into each other's names, or the project and user. */
   renamed: fc.constantFrom("nothing", "nothing", "workspace", "workspaces", "others"),
   of: fc.constantFrom("listing" as const, ...SUBJECTS),
   day: fc.constantFrom("2026-03-02", "2026-03-20", "2026-04-01"),
-  /** Responses arrive by this, not by their numbers. */
   arrives: fc.nat(1000),
   again: fc.boolean(),
 });
@@ -183,7 +180,6 @@ async function expectNames(client: pg.Client, fetches: readonly Naming[]): Promi
     for (const day of days) expected.push(`${id} ${iso(day).slice(0, 10)} ${nameAt(day + DAY_MS)}`);
     current.push(`${id} ${named.at(-1)?.names[id]}`);
   }
-  // Addresses of users are in dim_user alone.
   const isShown = (line: string) => !line.startsWith("u ");
   const lines = async (statement: string) =>
     (await client.query(`SELECT line FROM (${statement}) s (line) ORDER BY line COLLATE "C"`)).rows.map(

@@ -15,13 +15,10 @@ interface Day {
   status: string;
   is_proved: boolean;
   is_reconciled: boolean;
-  /** A fetch task waits for it. */
   is_requested: boolean;
-  /** Its month is closed without its workspace. */
   is_left_out: boolean;
 }
 
-/** Of all cells, from the view that readers see. */
 async function expected({ client }: Transaction) {
   const sql = async <T>(text: string) => (await client.query(text)).rows as T[];
   const rows = await sql<Day>(`
@@ -76,7 +73,6 @@ async function expected({ client }: Transaction) {
 }
 
 const CHANGES = [
-  // Of a scope of days: not loaded, not final, failed, not proved.
   "DELETE FROM usage.coverage WHERE (scope_id, period_start) IN (SELECT scope_id, period_start FROM $days)",
   "UPDATE usage.coverage SET final = false WHERE scope_id IN (SELECT scope_id FROM $days)",
   `INSERT INTO usage.failure (scope_id, period_start, period_end, state, code, message, attempts, retry_at, fetch_number, failed_at)
@@ -86,11 +82,9 @@ const CHANGES = [
   `INSERT INTO usage.fetch_task (source_id, stride, period_start, period_end, group_by, workspace_ids, scope_ids)
    SELECT c.source_id, 'day', $from, $to, c.group_by, ARRAY[e.external_id], ARRAY[c.scope_id]
    FROM $days JOIN usage.trace_scope c USING (scope_id) JOIN usage.entity e ON e.entity_id = c.workspace_id`,
-  // A price that begins and ends near the months to close.
   `WITH k AS (INSERT INTO usage.sku (name, measure) SELECT 'drawn', 'traces' WHERE NOT EXISTS (SELECT FROM usage.sku) RETURNING sku_id)
    INSERT INTO usage.price (sku_id, unit_price, currency, valid_from, valid_to)
    SELECT DISTINCT ON (sku_id) sku_id, 1, 'USD', ($from AT TIME ZONE 'UTC')::date, ($to AT TIME ZONE 'UTC')::date FROM k, $days`,
-  // A close, which leaves a workspace out.
   `WITH m AS (
      INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements)
      SELECT c.source_id, m, m + interval '1 month', 0, 0 FROM $days JOIN usage.trace_scope c USING (scope_id),
@@ -121,7 +115,6 @@ test(`how far a source is final and proved is what its coverage says by day (see
   const histories = fc.sample(fc.array(step, { minLength: 1, maxLength: 3 }), { seed: SEED, numRuns: 25 });
   for (const [n, steps] of histories.entries()) {
     const about = `${n}: ${steps.map(({ change, cell, from, days }) => `${change.slice(0, 30)} ${cell} ${from}+${days}`).join("; ")}`;
-    // Each from the same beginning.
     const undone = new Error("undone");
     await bench.store
       .transaction(async (transaction) => {

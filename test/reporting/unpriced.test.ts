@@ -11,7 +11,6 @@ const [WORKSPACE, OTHER] = WORKSPACES;
 
 test("days with usage and without a price are listed, counted and named; zeros and days that are not loaded are not", async () => {
   const bench = await setupSource();
-  // 4 March of the other workspace is not loaded.
   await createMonths(
     bench,
     { [WORKSPACE]: { 0: 5, 1: 7, 40: 1 }, [OTHER]: { 0: 11, 50: 2 } },
@@ -31,7 +30,6 @@ test("days with usage and without a price are listed, counted and named; zeros a
   expect(describeCosts(await costs())).toBe("No prices are imported, so no costs are estimated.");
   expect(await notes()).toEqual([]);
 
-  // From 2 March on, with a gap from 5 to 15 April; another SKU from April on; the other workspace's price ends with March.
   await createPrices(bench.store, [
     { unitPrice: "1", from: "2026-03-02", to: "2026-04-05", workspace: WORKSPACE },
     { unitPrice: "1", from: "2026-04-15", workspace: WORKSPACE },
@@ -61,11 +59,9 @@ test("days with usage and without a price are listed, counted and named; zeros a
   expect(shown).toContain("costs 2 days with 7 traces (2026-03-01 to 2026-04-20) have no price");
   expect(shown).toContain("See reporting_detail.usage_unpriced_daily.");
 
-  // No price at all is for the other workspace.
   await createPrices(bench.store, [{ unitPrice: "1", workspace: WORKSPACE }]);
   expect(await read()).toEqual(["2026-03-01 2 11 f null", "2026-04-20 2 2 f null"]);
 
-  // A price for everybody fills the gap, and nothing is unpriced.
   await createPrices(bench.store, [
     { unitPrice: "1" },
     { unitPrice: "2", from: "2026-03-02", to: "2026-04-05", workspace: WORKSPACE },
@@ -87,7 +83,6 @@ test("prices that end soon or ended are named by what they count; one that goes 
     { unitPrice: "1", sku: "runs", measure: "agent_runs", to: "2026-10-01" },
     { unitPrice: "1", to: day(20) },
     { unitPrice: "2", from: day(20) },
-    // One workspace goes on, and the other one ends.
     { unitPrice: "3", sku: "gone", measure: "longlived", from: "2026-04-01", workspace: WORKSPACE },
   ]);
   expect(await ending()).toEqual([
@@ -107,7 +102,6 @@ test("in a month of closed costs, what was closed without a price stays without 
       )
     ).rows.map((row) => `${row.day} ${row.w?.slice(-1)} ${row.traces} ${row.other}`);
   const leftOut = async () => (await unpricedUsage(bench.store.db, bench.sourceId)).traces;
-  // From 5 March on.
   const priced = { unitPrice: "1", source: "default", workspace: WORKSPACE, from: "2026-03-05" };
   await createPrices(bench.store, [priced]);
   await client.query(`${CLOSE_MARCH};

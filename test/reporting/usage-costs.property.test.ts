@@ -30,7 +30,6 @@ const range: fc.Arbitrary<Days> = fc
     fc.constantFrom([0, 31] as const, [31, 30] as const, [0, 61] as const),
   )
   .map(([at, length]) => ({ from: dayOf(at), to: dayOf(at + length) }));
-/** Days from the end of an earlier range to the beginning of the other, and how long it is. */
 const EARLIER = [
   { apart: 0, days: 31 },
   { apart: 12, days: 9 },
@@ -66,7 +65,6 @@ test("costs by id and bucket are those of the views to the last digit, with tier
           ),
         );
         const workspaces = Object.keys(usage);
-        // Every fifth day of the other workspace is not loaded by user.
         const fifths = Array.from({ length: 12 }, (_, at) => at * 5);
         await createDimension(bench, "user", { workspaces, records, leftOut: { [OTHER]: fifths } });
         await createPrices(bench.store, priced);

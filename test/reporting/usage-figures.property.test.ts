@@ -17,26 +17,20 @@ import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 import { hoursBy, inSchema, monthsBy } from "../support/views.ts";
 
-/** With the 55 days before it: a month is whole on both sides, and the one between is divided. */
 const SPLIT: Days = { from: dayOf(15), to: dayOf(DAYS) };
-/** Earlier ranges: how long, and how many days before the range they end. */
 const EARLIER = [
   [20, 0],
   [55, 0],
   [31, 17],
 ] as const;
 
-/** More ids than are listed one by one, and records without an id. */
 const IDS = ["", "a", "b", "c", "d", "e", "(none)"];
 const TOP = 3;
 
 interface Given {
-  /** Traces by day, then id: of each workspace. Days that are not named are loaded and empty. */
   readonly days: readonly Readonly<Record<number, readonly number[]>>[];
-  /** Days that are not loaded; of the second workspace some of them are loaded by hours. */
   readonly leftOut: readonly number[];
   readonly byHours: readonly number[];
-  /** Of the second workspace too: days whose hours are loaded beside their own record. */
   readonly otherHours: readonly number[];
   readonly final: boolean;
   readonly areHoursFinal: boolean;
@@ -60,7 +54,6 @@ const given: fc.Arbitrary<Given> = fc.record({
   final: fc.boolean(),
   areHoursFinal: fc.boolean(),
 });
-/** Whole months with a day that is made of hours: chance seldom leaves no day out. */
 const WHOLE: Given = {
   days: [{}, { 3: IDS.map((_, i) => i), 40: IDS.map(() => 7) }],
   leftOut: [],
@@ -69,7 +62,6 @@ const WHOLE: Given = {
   final: true,
   areHoursFinal: false,
 };
-/** Days without usage have no row by id. They are provisional here, and the only day with rows is final. */
 const EMPTY_DAYS: Given = { ...WHOLE, days: [{}, {}], otherHours: [], final: false, areHoursFinal: true };
 const WHOLE_MONTHS: readonly (readonly ["workspace" | "project", Given])[] = [
   ["workspace", WHOLE],
@@ -157,7 +149,6 @@ async function create(
         workspaceId,
         rows,
         window: windowOf(stride, from, to),
-        // Far more than any of these days is old: what is loaded stays provisional.
         settleAfterMs: (stride === "day" ? final : areHoursFinal) ? 0 : 40_000 * DAY_MS,
       });
     const holes = [...leftOut, ...byHours].sort((a, b) => a - b);
@@ -180,7 +171,6 @@ async function create(
   }
 }
 
-/** As the views have it: by bucket and id. */
 async function compare(
   store: Store,
   client: pg.Client,
@@ -254,7 +244,6 @@ async function compare(
     sort: "growth",
   });
   const growth = ({ id, traces }: { id: string; traces: number }) => traces - sum(earlier.get(id) ?? []);
-  // Of ids without usage in the range, only how much they lost is known to the order.
   const idle = [...earlier.keys()]
     .filter((id) => id !== "(none)" && !expected.some((one) => one.id === id))
     .map((id) => ({ id, traces: 0 }));
@@ -281,7 +270,6 @@ async function compare(
   }
 }
 
-/** A month that is whole is the sum of its days, also of those that are made of hours. */
 async function compareMonths(client: pg.Client, by: GroupBy): Promise<void> {
   const id = by === "workspace" ? "NULL::text" : DIMENSIONS[by].id;
   const { rows } = await client.query(`

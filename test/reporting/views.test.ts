@@ -25,7 +25,6 @@ describe("the schemas of the views", () => {
     const types = rows.map(({ type }) => String(type));
     expect(types.length).toBeGreaterThan(5);
     const understood = ["text", "date", "timestamp with time zone", "bigint", "integer", "boolean"];
-    // Digits before and after the point: clients take an unbounded numeric for text, or round it.
     const exact = /^numeric\(\d+,\d+\)$/;
     expect(types.filter((type) => !understood.includes(type) && !exact.test(type))).toEqual([]);
   });

@@ -5,9 +5,6 @@ import { setOwners } from "../support/owners.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, type ResponseRow, windowOf } from "../support/store.ts";
 
-/** What people write into a new tool: no filter, a join by what looks like the key. Nothing in `reporting` is counted twice by it. */
-
-/** 12 traces in each workspace on a day of March and one of April, some without an id; tiers, deployments, prices, March closed. */
 async function setup() {
   const { store, url, sourceId } = await setupSource();
   const window = windowOf("day", dayOf(0), dayOf(61));
@@ -40,7 +37,6 @@ async function setup() {
 }
 
 const TRACES = "48";
-/** Traces at 1 and runs at 2. */
 const COST = "144";
 
 const QUERIES = [
@@ -67,7 +63,6 @@ test("a sum over a view of reporting counts once, without a filter and joined by
     );
     expect(rows, from).toEqual([{ sum: expected }]);
   }
-  // No fact there has a column that tells views of the same traces apart.
   const { rows } = await client.query(
     `SELECT table_name || '.' || column_name AS column FROM information_schema.columns
      WHERE table_schema = 'reporting' AND table_name LIKE 'fct\\_%'

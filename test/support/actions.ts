@@ -10,7 +10,6 @@ type ListedAction = Pick<NewAction, "action" | "detail"> & {
   readonly outcome: string;
 };
 
-/** Who did what, the newest first. */
 export async function listActions(db: Database, { most }: { most: number }): Promise<ListedAction[]> {
   const { rows } = await sql<ListedAction>`
     select s.slug as source, a.action, a.detail, a.actor, a.role, a.via, a.outcome

@@ -3,19 +3,13 @@ import { listenInTest } from "./listen.ts";
 
 export interface Requested {
   readonly method: string;
-  /** With the query. */
   readonly path: string;
   readonly text: string;
-  /** Of a JSON-RPC request. */
   readonly id: string;
 }
 
 type Response = (response: ServerResponse, requested: Requested) => void;
 
-/**
- * An agent server that responds each request by `respond`, right or wrong. Closed when the test ends. It has no search
- * of assistants and, without `hasCard`, no agent card; requests for them are not counted.
- */
 export async function agentServer(respond: Response, { hasCard = false } = {}) {
   const requests: Requested[] = [];
   const server = createServer(async (request, response) => {
@@ -31,7 +25,6 @@ export async function agentServer(respond: Response, { hasCard = false } = {}) {
   return { url: `http://127.0.0.1:${await listenInTest(server)}`, requests };
 }
 
-/** Begins with `begin`, then sends `piece` again and again, and never ends. */
 export function drip(
   response: ServerResponse,
   { piece = " ", begin = "", type = "application/json", everyMs = 10 } = {},
@@ -42,7 +35,6 @@ export function drip(
   response.on("close", () => clearInterval(timer));
 }
 
-/** Begins with `begin`, and never ends: as fast as it is read. */
 export function flood(response: ServerResponse, { begin = "", type = "application/json" } = {}): void {
   response.writeHead(200, { "content-type": type });
   response.write(begin);
@@ -59,7 +51,6 @@ export function json(response: ServerResponse, body: unknown, status = 200): voi
   response.end(JSON.stringify(body));
 }
 
-/** A stream of these JSON-RPC results, which then ends. */
 export function events(response: ServerResponse, { id }: Requested, results: readonly unknown[]): void {
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.end(results.map((result) => eventOf(id, result)).join(""));

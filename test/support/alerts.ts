@@ -4,7 +4,6 @@ import { HOUR_MS } from "../../src/core/domain/time/stride.ts";
 import type { AlertSettings } from "../../src/features/alerts/send-alerts.ts";
 import { openReceivers } from "./receivers.ts";
 
-/** Alerts of the only source, which is stale after an hour. No time passes between tries. */
 export function alertSettings(secrets: ReadonlyMap<string, Secret>): AlertSettings {
   return {
     slug: "default",

@@ -17,7 +17,6 @@ const unitPrice = fc
   .oneof(fc.constant(0n), fc.bigInt(1n, 10_000_000n), fc.bigInt(0n, 10n ** 18n - 1n))
   .map(decimal);
 
-/** The lines of one price: its first, and those of up to three tiers. */
 function scale(fixed: Partial<GivenPrice>) {
   const from = fc.oneof(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 3000 }));
   return fc
@@ -33,7 +32,6 @@ function scale(fixed: Partial<GivenPrice>) {
     );
 }
 
-/** A price for all that changes in mid-month, one of the source and one of a workspace for some days, and one of another SKU and currency. */
 export const anyPrices = fc
   .tuple(day(0, DAYS), day(0, 30), day(31, DAYS))
   .chain(([change, from, to]) =>

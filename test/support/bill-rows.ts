@@ -1,8 +1,6 @@
 import type { BillPart } from "../../src/features/costs/bill-terms.store.ts";
 import type { Bench } from "./source.ts";
 
-/** What a reading of the bill stored, by part: equal rows are equal readings. */
-
 const LINE =
   "concat_ws(' ', kind, line_id, subject, window_name, month_start, value, remark) FROM usage.statement_line";
 const ROWS: Readonly<Record<BillPart, string>> = {

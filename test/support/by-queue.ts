@@ -4,7 +4,6 @@ import { planSync } from "../../src/core/pipeline/sync/sync.ts";
 import { takeTasksToQueue } from "../../src/core/store/work/tasks.ts";
 import type { Bench } from "./source.ts";
 
-/** A sync as the service works it: each fetch task is a message of its own. What fails is kept, for the next sync. */
 export async function syncByQueue(
   bench: Bench,
   opened = () => {},
@@ -16,7 +15,6 @@ export async function syncByQueue(
   await workAll(source);
 }
 
-/** Does all fetch tasks of a source as workers do. */
 export async function workAll(source: OpenSource): Promise<void> {
   const { store, sourceId } = source;
   for (;;) {

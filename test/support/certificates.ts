@@ -3,7 +3,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "./temporary.ts";
 
-/** Files of a certificate and its key. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
@@ -24,7 +23,6 @@ export function createAuthority() {
   openssl("x509", "-req", "-in", ca.csr, "-signkey", ca.key, "-days", "2", "-out", ca.cert);
   return {
     ca: ca.cert,
-    /** `host`: its subject, a DNS name or an IPv4 address. Days below 0: it has expired. */
     issue: (host: string, days = 2): Certificate => {
       const { cert, key, csr } = request(host);
       const names = `${csr}.names`;

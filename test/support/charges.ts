@@ -7,15 +7,12 @@ import { loadRows, windowOf } from "./store.ts";
 
 const DAY_MS = 86_400_000;
 const FIRST_DAY = Date.parse("2026-03-01");
-/** March and April 2026. */
 export const DAYS = 61;
 
-/** The day by its place: 0 is 2026-03-01, 31 is 2026-04-01. */
 export function dayOf(at: number): string {
   return new Date(FIRST_DAY + at * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** One line of a price file. */
 export interface GivenPrice {
   readonly sku?: string;
   readonly unitPrice: string;
@@ -51,7 +48,6 @@ export async function createPrices(store: Store, given: readonly GivenPrice[]) {
   return importPrices(store, { file: "prices", lines: linesOf(given), replace: true, estimate: true });
 }
 
-/** Closes March and its costs, as `close` does. */
 export const CLOSE_MARCH = `
   WITH m AS (
     INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements, costs_closed_at)
@@ -64,10 +60,8 @@ export const CLOSE_MARCH = `
   FROM usage.charge JOIN w USING (workspace_id) WHERE month_start = '2026-03-01';
   ${ALL_DUE}`;
 
-/** Traces by workspace and place of the day; a loaded day that is not named is zero. */
 export type Usage = Readonly<Record<string, Readonly<Record<number, number>>>>;
 
-/** Records of an id: workspace, place of the day, id, traces. */
 export type IdUsage = readonly (readonly [workspace: string, at: number, id: string, traces: number])[];
 
 /** Loads March and April of each workspace by the dimension workspace, but for the days that are left out. */
@@ -82,7 +76,6 @@ export async function createMonths(
   await createDimension(bench, "workspace", { workspaces: Object.keys(usage), records, leftOut });
 }
 
-/** The same of any dimension. */
 export async function createDimension(
   { store, sourceId }: { store: Store; sourceId: number },
   groupBy: GroupBy,
@@ -111,7 +104,6 @@ export async function createDimension(
   }
 }
 
-/** Digits of a unit price after the point. */
 const SCALE = 10;
 
 export function unscaled(price: string): bigint {
@@ -119,7 +111,6 @@ export function unscaled(price: string): bigint {
   return BigInt(whole + fraction.padEnd(SCALE, "0"));
 }
 
-/** An unscaled count of ten-billionths as a decimal. */
 export function decimal(unscaledCost: bigint): string {
   const digits = unscaledCost.toString().padStart(SCALE + 1, "0");
   return `${digits.slice(0, -SCALE)}.${digits.slice(-SCALE)}`;
@@ -130,10 +121,6 @@ interface Counter {
   readonly one: Map<string, bigint>;
 }
 
-/**
- * What usage costs, one trace count after the other, in whole numbers of ten-billionths: `day workspace sku tier traces cost
- * currency`, in the order of these. It shares no code with the views.
- */
 export function expectedCharges(usage: Usage, prices: readonly GivenPrice[], source = "default"): string[] {
   const lines: string[] = [];
   const skus = [...new Set(prices.map((one) => one.sku ?? "traces"))].sort();

@@ -10,7 +10,6 @@ import { atEnd } from "./share.ts";
 const RELEASE = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface Ended {
-  /** Null where a signal ended it. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -18,7 +17,6 @@ export interface Ended {
 
 interface Said {
   readonly stdout: string;
-  /** Both kinds, where a file takes its output. */
   readonly stderr: string;
 }
 
@@ -29,22 +27,14 @@ export interface Running {
   readonly said: Said;
 }
 
-/** Where a program runs. */
 export interface Where {
-  /** A command that runs the one after it in its place, as `ip netns exec` does. */
   readonly within?: readonly string[];
-  /** Folder of another release. */
   readonly release?: string;
   /** Working folder. Default: that of the tests. */
   readonly cwd?: string;
-  /** A file that takes its output, both kinds, in place of pipes. */
   readonly output?: string | undefined;
 }
 
-/**
- * Starts `usage-etl` as a user does. Its environment is what is given, where Node keeps compiled modules, and the
- * clock of the tests. Killed when the test ends.
- */
 export function start(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
@@ -83,10 +73,6 @@ export function start(
   return { process: child, ended, said };
 }
 
-/**
- * What every program of a test finds: where programs and compiled modules are, the clock of the tests, and no settings of
- * whoever runs them.
- */
 export function environment(): Record<string, string> {
   const { PATH = "", HOME = "/tmp", NODE_COMPILE_CACHE = "" } = process.env;
   return { PATH, HOME, NODE_COMPILE_CACHE, USAGE_ENV_FILE: "/dev/null", ...clockVariables() };
@@ -102,10 +88,6 @@ export function clockVariables(): Record<string, string> {
 const READ_LATER = /^(?:USAGE|DATABASE|REDIS|AWS)_/;
 let commands: { readonly child: ChildProcess; isBusy: boolean } | undefined;
 
-/**
- * Runs `usage-etl` to its end. Commands that differ in settings alone run one after another in one process, which takes a third of the
- * time; one that begins while another runs has a process of its own.
- */
 export async function usageEtl(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},

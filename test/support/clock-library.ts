@@ -2,11 +2,8 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** The library that moves the clock of a process: set `LD_PRELOAD` to its path and `CLOCK_OFFSET` to seconds. */
-
 const SOURCE = fileURLToPath(new URL("clock.c", import.meta.url));
 
-/** Compiles it into that folder, with a compiler that is installed where that is possible. Undefined where it is not. */
 export function buildClock(folder: string): string | undefined {
   const library = join(folder, "clock.so");
   if (compile(library)) return library;
@@ -22,7 +19,6 @@ function compile(library: string): boolean {
   return status === 0;
 }
 
-/** As root on Debian or Ubuntu. */
 function installCompiler(): void {
   if (process.getuid?.() !== 0) return;
   process.stderr.write("No C compiler: installing gcc with apt-get.\n");

@@ -1,5 +1,3 @@
-/** Runs one command after another in one process: a start of Node takes longer than most commands. `usageEtl` in cli.ts starts it. */
-
 export interface CommandTask {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -11,9 +9,7 @@ export const END = "\u0000end\u0000";
 const [node = "", program = ""] = process.argv;
 
 if (import.meta.main) {
-  // Each command's log listens for the end of the process.
   process.setMaxListeners(0);
-  // As src/app/main.ts.
   process.stdout.on("error", () => {});
   process.stderr.on("error", () => {});
   process.on("disconnect", () => process.exit());

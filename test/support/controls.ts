@@ -8,7 +8,6 @@ const RANGES = [
   [0x2066, 0x2069],
 ] as const;
 
-/** Codes of the characters by which a text can control a terminal: line feeds and tabs are layout. */
 export function controlsIn(text: string): number[] {
   return [...text]
     .map((one) => one.charCodeAt(0))

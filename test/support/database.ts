@@ -4,11 +4,8 @@ import { inject } from "vitest";
 import { poll } from "./poll.ts";
 import { serviceUrl } from "./services.ts";
 
-/** A database for each test, cloned from a template that is built once per run. */
-
 export interface TestDatabase {
   readonly url: string;
-  /** Gives it up. Throws when the test left connections open, and names their last statements. */
   drop(): Promise<void>;
 }
 
@@ -40,10 +37,6 @@ export async function ensureTemplate(name: string, build: (url: string) => Promi
   }
 }
 
-/**
- * A database for the caller alone: a clone of `template` (see `ensureTemplate`), or an empty one. `as`: further words of CREATE
- * DATABASE, such as its encoding.
- */
 export async function createTestDatabase(
   options: { template?: string; as?: string } = {},
 ): Promise<TestDatabase> {
@@ -66,7 +59,6 @@ export async function createTestDatabase(
   };
 }
 
-/** Waits for the backends, which end a moment after their clients. A connection that stays is a leak. */
 async function untilUnused(admin: pg.Pool | pg.PoolClient, database: string, by: string): Promise<void> {
   await poll(
     async () => {
@@ -82,21 +74,15 @@ async function untilUnused(admin: pg.Pool | pg.PoolClient, database: string, by:
   );
 }
 
-/**
- * Measured with a template of 60 tables. With fsync off (servers we start), copying files takes 23 ms and writing the
- * log 30 ms. With fsync on, copying files forces a checkpoint of the whole server: 600 ms, and 400 ms by the log.
- */
 async function fastestStrategy(pool: pg.Pool): Promise<string> {
   return (await isDurable(pool)) ? "wal_log" : "file_copy";
 }
 
-/** Servers we start are not. */
 async function isDurable(pool: pg.Pool): Promise<boolean> {
   const { rows } = await pool.query<{ fsync: string }>("SHOW fsync");
   return rows[0]?.fsync !== "off";
 }
 
-/** Connections to the maintenance database. */
 function maintenance(): Promise<pg.Pool> {
   admins ??= serviceUrl("postgres").then((connectionString) => {
     const pool = new pg.Pool({ connectionString, max: 4, allowExitOnIdle: true });
@@ -111,7 +97,6 @@ export function isPooled(): boolean {
   return process.env.TEST_POOLER === "pgbouncer";
 }
 
-/** The same database past the pooler: for a test's own connections, which prepare statements and end backends. */
 export async function pastPooler(url: string): Promise<string> {
   if (!isPooled() || new URL(url).host !== new URL(await serviceUrl("pooler")).host) return url;
   const { host } = new URL(await serviceUrl("postgres"));

@@ -17,16 +17,10 @@ export function dbtFiles(views: readonly View[]): Map<string, string> {
   ]);
 }
 
-/** By default a sync runs every 15 minutes. A day without one is an outage. */
 const FRESHNESS = "{ warn_after: { count: 6, period: hour }, error_after: { count: 24, period: hour } }";
 
-/**
- * The constraints of the tables prove the key of a stored record: each names its series and bucket once, and no two loaded
- * intervals of a scope overlap. Postgres needs minutes to see the same in millions of records.
- */
 const PROVED = ["usage_record"];
 
-/** A source of dbt has one schema. */
 const SOURCES: Readonly<Record<string, string>> = { reporting: "usage", reporting_detail: "usage_detail" };
 
 function sourceOf({ schema, name }: View): string {
@@ -40,7 +34,6 @@ function sourceOf({ schema, name }: View): string {
 const OLDEST_FETCH = `select min(fetched_at) from {{ this }} where stride = 'day'
 {%- if var('usage_etl_sources', []) | length > 0 %} and source_id in ('{{ var("usage_etl_sources") | join("', '") }}'){% endif %}`;
 
-/** The views with their comments, and tests of what the models of the package read. */
 function dbtSources(views: readonly View[]): string {
   const read = new Set(sourcesIn("**/*.sql").map(([, , view]) => view));
   const lines = ["# Made by `npm run schema` from the comments of the views.", "version: 2", "sources:"];
@@ -56,7 +49,6 @@ function dbtSources(views: readonly View[]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Which views files of the package name in `source()`. */
 function sourcesIn(pattern: string): string[][] {
   const files = globSync(pattern, { cwd: fileURLToPath(MODELS) });
   return files.flatMap((file) => [
@@ -79,12 +71,10 @@ function linesOf(view: View, isRead: boolean): string[] {
   return lines;
 }
 
-/** A column on a line of its own. */
 function columnOf({ name, type, precision, scale, comment }: ViewColumn, tests: readonly string[]): string {
   const exact = precision === null ? type : scalar(`${type}(${precision},${scale})`);
   const parts = [
     `name: ${name}`,
-    // Postgres folds unquoted names to lower case.
     ...(name === name.toLowerCase() ? [] : ["quote: true"]),
     `data_type: ${exact}`,
     `description: ${scalar(comment)}`,
@@ -96,7 +86,6 @@ function columnOf({ name, type, precision, scale, comment }: ViewColumn, tests: 
 /** Readers with masked addresses cannot read it. */
 const isMasked = ({ columns }: View) => columns.some(({ name }) => name === "user_email");
 
-/** The columns of the staging models that show a daily view. */
 function dbtStaging(views: readonly View[]): string {
   const lines = ["# Made by `npm run schema` from the comments of the views.", "version: 2", "models:"];
   for (const groupBy of GROUPINGS) {
@@ -131,7 +120,6 @@ const EXPOSURES = [
 ];
 
 function dbtExposures(views: readonly View[]): string {
-  // dbt refuses an exposure of a source that is disabled.
   const shown = new Set(views.filter((view) => !isMasked(view)).map((view) => view.name));
   const lines = ["# Made by `npm run schema` from the files of usage-etl.", "version: 2", "exposures:"];
   for (const { name, type, file, label } of EXPOSURES) {
@@ -165,7 +153,6 @@ function dbtKeyTest(views: readonly View[]): string {
     .map((view) => {
       const columns = keyOf(view).map((name) => (name === name.toLowerCase() ? name : `"${name}"`));
       const newest = newestOf(view);
-      // A part of the union that a masked reader leaves out ends with what comes before it.
       const [begin, end] = isMasked(view)
         ? ["{% if not var('usage_etl_masked', false) -%}\nUNION ALL\n", "\n{%- endif %}"]
         : ["UNION ALL\n", ""];
@@ -181,18 +168,15 @@ function dbtKeyTest(views: readonly View[]): string {
   return `-- Made by \`npm run schema\` from the keys of the views.\n${selects.join("").replace("UNION ALL\n", "")}`;
 }
 
-/** YAML's double-quoted scalars are JSON strings. */
 function scalar(text: string): string {
   return JSON.stringify(text);
 }
 
-/** Values of columns that the models compare. */
 const ACCEPTED: Readonly<Record<string, readonly string[]>> = {
   "usage_coverage_daily.status": STATUSES,
   "usage_coverage_daily.group_by": GROUPINGS,
 };
 
-/** The part of a large view that is tested: its newest time. Others are tested whole. */
 const NEWEST: Readonly<Record<string, string>> = {
   usage_date: "usage_date >= current_date - 45",
   x_UsageDate: '"x_UsageDate" >= current_date - 45',
@@ -200,7 +184,6 @@ const NEWEST: Readonly<Record<string, string>> = {
   period_start: "period_start >= now() - interval '3 days'",
 };
 
-/** Tests of a column in dbt's `data_tests`. */
 function dbtTestsOf(view: View, { name }: ViewColumn): string[] {
   const newest = newestOf(view);
   const where = newest === undefined ? [] : [`config: { where: ${scalar(newest)} }`];
@@ -218,7 +201,6 @@ function dbtTestsOf(view: View, { name }: ViewColumn): string[] {
 
 function newestOf(view: View): string | undefined {
   const time = timeColumnOf(view)?.name ?? "";
-  // Changes and differences are few, and of any age.
   if (time === "period_start" && view.name !== "usage_record") return undefined;
   return keyOf(view).includes(time) ? NEWEST[time] : undefined;
 }

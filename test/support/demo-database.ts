@@ -5,7 +5,6 @@ import { createTestDatabase, ensureTemplate, pastPooler } from "./database.ts";
 import { startDemo } from "./running-demo.ts";
 import { atEnd } from "./share.ts";
 
-/** URL of a copy of the database that the demo fills: three sources, every meter, owners. One demo fills it for a whole run. */
 export async function setupDemoDatabase(): Promise<string> {
   await ensureTemplate("demo", async (url) => {
     const folder = mkdtempSync(join(tmpdir(), "usage-etl-"));

@@ -20,7 +20,6 @@ interface Document extends Element {
   readonly documentElement: Element;
 }
 
-/** A page as a person or a screen reader finds things on it: by role and name, and never by its markup. */
 export function readPage(html: string) {
   const { document }: { document: Document } = parseHTML(html);
   const main = document.querySelector("main") ?? document.body ?? document.documentElement;
@@ -37,20 +36,15 @@ export function readPage(html: string) {
     /** All that is read, but for what is drawn. */
     text: textOf(main),
     headings: all("h2, h3").map(textOf),
-    /** Notices with their word, such as `Attention: ...`. */
     notices: all(".notice").map(textOf),
-    /** Terms with their descriptions. */
     facts: Object.fromEntries(all("dt").map((dt) => [textOf(dt), textOf(dt.nextElementSibling)])),
     hasTable: (name: string | RegExp) => all("table").some((one) => matches(nameOf(one), name)),
-    /** Rows of a table by its name, each by the heads of its columns. The foot follows the body. */
     table: (name: string | RegExp): Record<string, string>[] => rowsOf(named("table", name)),
     caption: (name: string): string => textOf(named("table", name).querySelector("caption")),
-    /** Every digit of the sums of money in the last row of a table. */
     exact: (name: string): string[] =>
       [...named("table", name).querySelectorAll("tfoot tr:last-child .number[title]")].map((one) =>
         (one.getAttribute("title") ?? "").replaceAll(",", ""),
       ),
-    /** Where a link leads. */
     link: (name: string | RegExp): string => named("a[href]", name).getAttribute("href") ?? "",
     links: (name?: string | RegExp): string[] => links(name).map((one) => one.getAttribute("href") ?? ""),
     /** Links by their titles, which say what a sign means. */
@@ -59,15 +53,10 @@ export function readPage(html: string) {
         .map((one) => ({ title: one.getAttribute("title") ?? "", to: one.getAttribute("href") ?? "" }))
         .filter((one) => title.test(one.title)),
     buttons: all("button").map(textOf),
-    /** What a browser sends of the form with a button: a list where a field is given several times. */
     form: (button: string | RegExp): Fields => fieldsOf(named("button", button).closest("form")),
-    /** The field with a label. */
     field: (label: string) => fieldIn(named("label", label)),
-    /** Titles that a chart shows of its bars, in order. */
     bars: all("svg.chart .hit > title").map((one) => one.textContent ?? ""),
-    /** Headings of what is folded away. */
     folded: all("details:not([open]) > summary > h2").map(textOf),
-    /** Where the navigation leads, and which of it is the page that is shown. */
     screens: within("nav[aria-label=Screens] a").map((one) => one.getAttribute("href") ?? ""),
     current: within("nav[aria-label=Screens] a[aria-current=page]")[0]?.getAttribute("href") ?? undefined,
     hasFooter: within("footer").length > 0,
@@ -80,7 +69,6 @@ function matches(text: string, name: string | RegExp): boolean {
   return typeof name === "string" ? text === name : name.test(text);
 }
 
-/** Without what is hidden from screen readers, and without the content of scripts and drawings. */
 function textOf(element: Element | null): string {
   if (element === null) return "";
   const read = (node: Node): string => {

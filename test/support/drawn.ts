@@ -7,7 +7,6 @@ export function seed(fixed = randomInt(2 ** 31)): number {
   return Number(process.env.SEED ?? fixed);
 }
 
-/** How many to draw, where a run of the gate draws `runs`. */
 export function times(runs: number): number {
   return runs * Number(process.env.TIMES ?? 1);
 }

@@ -4,7 +4,6 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/** Codes that the sources put together, choose by a status, or pass on as an argument. Those that are gone from the sources are left out. */
 const WITHOUT_LITERAL = [
   "forbidden",
   "job_data_invalid",
@@ -32,18 +31,14 @@ const WITHOUT_LITERAL = [
   "unauthorized",
   "worker_error",
 ];
-/** Zod's own code, and a word that `runs` prints as a heading. */
 const NO_CODES = ["custom", "code"];
 
 export interface ErrorText {
-  /** Undefined where the sources hold no whole message. */
   readonly message?: string | undefined;
   readonly next?: string | undefined;
 }
 
-/** Every error code of the program with its message and next step, in which … stands for a value. */
 export function errorCodes(): Map<string, ErrorText> {
-  // Commands first: most people read a code there.
   const files = ["src/terminal/*.ts", "{src,jobs}/**/*.{ts,js}"].flatMap((pattern) =>
     globSync(pattern, { cwd: ROOT }).sort(),
   );
@@ -64,7 +59,6 @@ export function errorCodes(): Map<string, ErrorText> {
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The literal of the member that comes next, with … for each value that is put in, and where it ends. */
 function literalAfter(
   text: string,
   start: number,
@@ -85,11 +79,9 @@ function literalAfter(
       said += "…";
     } else said += text[at];
   }
-  // After the quote and the comma.
   return { said: said.replaceAll(/\s+/g, " "), end: at + 2 };
 }
 
-/** Where the closing brace of a value in a template is. */
 function endOfValue(text: string, start: number): number {
   let depth = 1;
   for (let at = start; at < text.length; at += 1) {

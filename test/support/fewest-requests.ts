@@ -2,10 +2,6 @@ import { type UsageRequest, workspaceIdsOf } from "../../src/core/domain/plannin
 import { normalize } from "../../src/core/domain/time/intervals.ts";
 import { STRIDE_MS, TIER_BUCKETS } from "../../src/core/domain/time/stride.ts";
 
-/**
- * Lower bound of the requests that cover this time, computed independently of the plan: for each set of workspaces,
- * each gapless run of time divided by the longest window of its tier.
- */
 export function fewestRequests(requests: readonly UsageRequest[]): number {
   const together = Map.groupBy(
     requests,

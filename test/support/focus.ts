@@ -2,14 +2,12 @@ import { readFileSync } from "node:fs";
 import { parse } from "csv-parse/sync";
 import type pg from "pg";
 
-/** A column of FOCUS as its public model describes it: test/reporting/focus/1.4.csv. */
 interface Fact {
   readonly column: string;
   readonly level: "Mandatory" | "Conditional" | "Recommended";
   readonly type: "String" | "Decimal" | "Date/Time" | "JSON";
   readonly format: string;
   readonly nullsAllowed: boolean;
-  /** Empty: any value. */
   readonly allowed: readonly string[];
 }
 
@@ -17,7 +15,6 @@ type FocusDataset = "CostAndUsage" | "BillingPeriod";
 
 const MODEL = new URL("../reporting/focus/1.4.csv", import.meta.url);
 
-/** The columns of a dataset. */
 export function factsOf(dataset: FocusDataset): Fact[] {
   const rows: Record<string, string>[] = parse(readFileSync(MODEL), { columns: true });
   return rows
@@ -36,14 +33,12 @@ const SQL_TYPES = {
 } as const;
 
 export interface FocusCheck {
-  /** A view or table, with its schema. */
   readonly table: string;
   readonly dataset: FocusDataset;
   /** Conditional and recommended columns that must be there, because their condition holds. */
   readonly expected?: readonly string[];
 }
 
-/** What the columns and rows of a table break of FOCUS, a line each; empty: nothing. */
 export async function breachesOf(client: pg.ClientBase, check: FocusCheck): Promise<string[]> {
   const { rows } = await client.query<{ name: string; type: string }>(
     `SELECT attname AS name, format_type(atttypid, NULL) AS type FROM pg_attribute
@@ -83,7 +78,6 @@ async function breachesOfRows(
   const rules = Object.assign({}, ...facts.map(rulesOf)) as Record<string, string>;
   if (dataset === "CostAndUsage") Object.assign(rules, COST_RULES);
   if (dataset === "BillingPeriod") Object.assign(rules, PERIOD_RULES);
-  // A rule about a column that is not there has nothing to break.
   const usable = Object.entries(rules).filter(([, breaks]) =>
     [...breaks.matchAll(/"(\w+)"/g)].every(([, name = ""]) => types.has(name)),
   );
@@ -95,12 +89,10 @@ async function breachesOfRows(
       return broken === 0 ? [] : [`${rule}: ${broken} rows do not`];
     });
   } catch (error) {
-    // Text that is no JSON.
     return [`the rows cannot be read: ${(error as Error).message}`];
   }
 }
 
-/** What the facts of one column forbid: a condition for rows that break it, by the rule. */
 function rulesOf({ column, type, format, nullsAllowed, allowed }: Fact): Record<string, string> {
   const name = `"${column}"`;
   const list = allowed.map((value) => `'${value}'`).join(", ");

@@ -4,26 +4,20 @@ import { connect, type Socket } from "node:net";
 import { onTestFinished, vi } from "vitest";
 import { listenInTest } from "./listen.ts";
 
-/** `silent`: takes the connection and never responds. `stalls`: opens a tunnel and carries nothing. A number: the status with which it refuses. */
 type Manner = "well" | "silent" | "stalls" | number;
 
 export interface ForwardProxy {
-  /** Without a login. */
   readonly url: string;
   manner: Manner;
-  /** Method and target of each request, in order: `CONNECT platform.test:443`. */
   readonly requests: string[];
   readonly connections: () => number;
-  /** All that clients sent, headers included, as text. */
   readonly bytes: () => string;
 }
 
 interface Options {
   /** Ports of this machine, by host and port of the request. Nobody else can resolve these hosts. */
   readonly hosts: Readonly<Record<string, number>>;
-  /** `user:password`, without which it responds with 407. */
   readonly login?: string;
-  /** The proxy itself speaks TLS. */
   readonly tls?: { readonly cert: Buffer; readonly key: Buffer };
 }
 

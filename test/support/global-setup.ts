@@ -15,9 +15,7 @@ import { resolveTestPostgres } from "./test-postgres.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Responds with `GET /postgres`, `GET /redis` and `GET /browser` with the URL of the run's server. */
     services: string;
-    /** Prefix of the name of everything the run creates on these servers. */
     runPrefix: string;
   }
 }
@@ -61,7 +59,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
       [...started].map(async ([kind, it]) => [kind, await it] as const),
     );
     for (const final of services) {
-      // The tests that asked for it have failed already.
       if (final.status === "rejected") continue;
       const [kind, service] = final.value;
       // A server we started goes with everything in it. On a named server, only this run's databases may go.

@@ -1,6 +1,5 @@
 import { runHere } from "./in-process.ts";
 
-/** What `--help` prints for a command and for all beneath it. */
 export async function helpOfAll(
   path: readonly string[] = [],
 ): Promise<{ path: readonly string[]; said: string }[]> {
@@ -15,5 +14,4 @@ export async function helpOfAll(
   return [{ path, said }, ...beneath];
 }
 
-/** The options that a help lists. */
 export const optionsOf = (said: string): string[] => said.match(/(?<=^ +)--[a-z][a-z0-9-]*/gm) ?? [];

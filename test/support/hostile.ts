@@ -1,4 +1,3 @@
-/** Names as no platform should give them, and ids of keys. The pages show each as text. */
 export const HOSTILE = {
   workspaces: [`<script>alert(1)</script>`, `second "&amp;' \u202Eevil\u202C ${"w".repeat(975)}`],
   projects: [
@@ -16,7 +15,6 @@ export const HOSTILE = {
     `\u202Egro.live@\u202Cexample.com`,
     `${"u".repeat(988)}@example.com`,
   ],
-  /** Whoever gives orders, as a proxy names them. */
   person: `<b onmouseover=alert(5)>"ana"</b> \u202Eelor\u202C ${"p".repeat(150)}`,
   keys: [
     `<script>alert(3)</script>`,

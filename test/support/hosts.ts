@@ -34,22 +34,18 @@ export function withoutHosts(): string | undefined {
 }
 
 export interface Host {
-  /** Its address, as servers of this host see it. */
   readonly address: string;
-  /** Prefix of a command that runs there. */
   readonly within: readonly string[];
   cutOff(): void;
   reconnect(): void;
 }
 
-/** A host that ends with the test. `index`: 1 to 62, different for each host of a test. */
 export function addHost(index: number): Host {
   return createHost(index, onTestFinished);
 }
 
 function createHost(index: number, onEnd: (close: () => void) => void): Host {
   const name = `usage-${process.pid}-${index}`;
-  // A link's name holds 15 characters.
   const link = `u${process.pid}h${index}`;
   const [here, there] = [`${NET}.${index * 4 + 1}`, `${NET}.${index * 4 + 2}`];
   onEnd(() => {
@@ -62,7 +58,6 @@ function createHost(index: number, onEnd: (close: () => void) => void): Host {
   ip("link", "set", link, "up");
   ip("-n", name, "addr", "add", `${there}/30`, "dev", "up0");
   ip("-n", name, "link", "set", "up0", "up");
-  // Servers of this host listen on 127.0.0.1 alone. On the other host, that address leads here over the link.
   writeFileSync(`/proc/sys/net/ipv4/conf/${link}/route_localnet`, "1");
   ip("netns", "exec", name, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/conf/up0/route_localnet");
   ip("-n", name, "route", "add", "127.0.0.1/32", "via", here, "dev", "up0", "src", there);
@@ -74,7 +69,6 @@ function createHost(index: number, onEnd: (close: () => void) => void): Host {
   };
 }
 
-/** A migrated Postgres that lets hosts log in, and a Redis, for one test. */
 export async function startServersForHosts() {
   const { PATH = "" } = process.env;
   const input = { say: () => {}, env: { PATH } };

@@ -1,7 +1,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { atEnd } from "./share.ts";
 
-/** Has a server listen on a port of 127.0.0.1 that nobody uses, which is returned. */
 export async function listen(server: Server): Promise<number> {
   await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
   return (server.address() as AddressInfo).port;
@@ -23,7 +22,6 @@ export async function listenInTest(server: Server): Promise<number> {
   return port;
 }
 
-/** Ports of 127.0.0.1 that nobody uses now. A server keeps one over its restarts. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   const ports = await Promise.all(servers.map(listen));

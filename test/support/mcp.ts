@@ -8,7 +8,6 @@ interface Said {
   readonly isError: boolean;
 }
 
-/** Calls a tool. */
 export async function call(
   client: Client,
   name: string,
@@ -31,7 +30,6 @@ export async function response(
   return structured;
 }
 
-/** The rows of a query, an object each. */
 export async function rowsOf(client: Client, sql: string): Promise<Record<string, unknown>[]> {
   const { columns, rows, next_cursor } = await response(client, "query", { sql });
   expect(next_cursor, sql).toBe(null);
@@ -40,7 +38,6 @@ export async function rowsOf(client: Client, sql: string): Promise<Record<string
   );
 }
 
-/** Why a tool refuses. */
 export async function refusal(
   client: Client,
   name: string,
@@ -51,7 +48,6 @@ export async function refusal(
   return said.text;
 }
 
-/** A client that is closed when the test ends. */
 export async function connected(
   transport: Parameters<Client["connect"]>[0],
   options: ConstructorParameters<typeof Client>[1] = {},

@@ -8,12 +8,9 @@ import { now } from "./clock.ts";
 import { type Bench, setup } from "./source.ts";
 import { type Figures, together } from "./tables.ts";
 
-/** Usage by meter and day, as stored and as in the stand-in's ledgers: `meter measure dimension day workspace id` to an amount. */
-
 export const EVERYTHING = { settings: { meters: ["traces", "longlived", "deployments"] } } as const;
 export const LOADED = EVERYTHING.settings.meters;
 
-/** A server that counts all of it. Deployment usage begins with the traces, and no trace changes its tier after three days. */
 export async function setupMeters(options: Parameters<typeof setup>[0] = {}): Promise<Bench> {
   const bench = await setupUnwatched(options);
   await bench.open(EVERYTHING);
@@ -45,7 +42,6 @@ interface Requested {
   readonly workspaceIds: readonly string[];
 }
 
-/** Summed here: independent of the stand-in's responses and of the product. */
 export function inMeterLedger(standin: Standin, { meter, range, workspaceIds }: Requested): Figures {
   const { ledger, deploymentLedger, organisation } = standin;
   const days = (range.end - range.start) / DAY_MS;
@@ -79,7 +75,6 @@ export function inMeterLedger(standin: Standin, { meter, range, workspaceIds }: 
   return figures;
 }
 
-/** Stored records of days, without zeros; default: of every meter. */
 export async function inMeterStore(
   { sql }: Pick<Bench, "sql">,
   requested?: Omit<Requested, "workspaceIds">,
@@ -105,13 +100,11 @@ export async function inMeterStore(
 
 const DAYS_OF_DEPLOYMENTS = 9;
 
-/** A server that counts everything; its deployment usage began before the data start. */
 export async function setupEarlyDeployments(standin: Partial<StandinOptions> = {}) {
   const deploymentStart = new Date(now() - DAYS_OF_DEPLOYMENTS * DAY_MS).toISOString().slice(0, 10);
   return setupUnwatched({ workspaces: [], standin: { deploymentStart, ...standin } });
 }
 
-/** All of its usage. */
 export function inMeterLedgers({ standin, dataStart, today }: Bench): Figures {
   const { organisation, access } = standin;
   const workspaceIds = organisation.workspaces.filter((one) => access.canRead(one)).map(({ id }) => id);
@@ -124,7 +117,6 @@ export function inMeterLedgers({ standin, dataStart, today }: Bench): Figures {
   );
 }
 
-/** What is known of each meter of the server. */
 export const knownMeters = ({ sql }: Pick<Bench, "sql">) =>
   sql<{ meter: string; state: string; evidence: string; starts_on: string | null }>(
     "SELECT meter, state, evidence, starts_on::text FROM usage.source_meter ORDER BY meter",

@@ -8,14 +8,11 @@ import {
 } from "../../src/features/close/close-period.store.ts";
 import { type Bench, setup } from "./source.ts";
 
-/** A month to close: the last calendar one that is final to its end, new for each test of a file. */
-
 export const WORKSPACE = 1;
 
 export let bench: Bench;
 export let month: { start: number; end: number };
 
-/** `workspaces`: by their index at the stand-in. */
 export async function setUpMonth(workspaces: readonly number[] = [WORKSPACE]): Promise<void> {
   bench = await setup({ days: 100, workspaces, hourlyForMs: HOUR_MS });
   const start = DateTime.fromMillis(bench.today - 4 * DAY_MS, { zone: "utc" })
@@ -28,7 +25,6 @@ export const load = (range = month) => bench.fetch({ wanted: [{ stride: "day", r
 
 type Options = Partial<Omit<CloseRequest, "sourceId" | "period">>;
 
-/** Closes all the same: accepts what a first try lists. */
 export async function acceptOpen(
   close: (accept: Pick<CloseRequest, "accept">) => Promise<CloseResult>,
 ): Promise<CloseResult> {
@@ -46,7 +42,6 @@ export async function closeBenchMonth(
   options: Options,
 ): Promise<CloseResult> {
   const [source] = await sql<{ source_id: number }>("SELECT source_id FROM usage.source");
-  // Before the first contact there is no source.
   const sourceId = source?.source_id ?? (await open()).sourceId;
   const by = { name: null, role: "operator", via: "command" } as const;
   return closePeriod(store, {
@@ -69,7 +64,6 @@ export const totals = () =>
      FROM reporting_detail.fct_close GROUP BY group_by ORDER BY group_by`,
   );
 
-/** What the stand-in's book has for the month. */
 export const booked = () => {
   const { organisation, ledger } = bench.standin;
   return organisation.streams

@@ -10,11 +10,8 @@ import { fileURLToPath } from "node:url";
  */
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** Of all processes together. */
 const BUDGET_MS = 15_000;
-/** Of a file that was never run here. */
 const UNKNOWN_MS = 2_000;
-/** Loaded from disk, not imported: these read all of it. */
 const READERS: readonly (readonly [folder: string, by: string])[] = [
   ["sql/", "src/core/store/migrate.ts"],
   ["docs/", "test/unit/docs.test.ts"],
@@ -49,7 +46,6 @@ function changedFiles(): string[] {
     : git("diff", "--name-only", "HEAD~1", "HEAD").filter((file) => file !== "");
 }
 
-/** Test files that reach a changed file by imports, the nearest first, shorter ones before longer ones. */
 function nearestTests(files: readonly string[]): string[] {
   const importers = importersOf();
   const distance = new Map<string, number>();
@@ -79,7 +75,6 @@ function withinBudget(tests: readonly string[]): string[] {
   });
 }
 
-/** Of each file, those that import it. */
 function importersOf(): Map<string, string[]> {
   const importers = new Map<string, string[]>();
   for (const file of globSync("{src,jobs,test}/**/*.ts", { exclude: ["test/tools/node_modules"] })) {
@@ -93,7 +88,6 @@ function importersOf(): Map<string, string[]> {
   return importers;
 }
 
-/** Milliseconds of each test file when it last ran here, as vitest keeps them. */
 function durations(): Map<string, number> {
   const [path] = globSync("node_modules/.vite/vitest/*/results.json");
   if (path === undefined) return new Map();

@@ -12,7 +12,6 @@ import { readPage } from "./dom.ts";
 import { atEnd } from "./share.ts";
 
 interface PagesOptions {
-  /** Settings besides those of the database and the source. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly services?: Partial<WebServices>;
 }
@@ -26,15 +25,10 @@ interface Response {
 /** The operator's pages over HTTP, as a browser without JavaScript uses them: it keeps cookies and sends forms. */
 export interface PagesBench {
   readonly url: string;
-  /** Slugs whose tasks were to be enqueued. */
   readonly enqueued: string[];
-  /** Lines of the log. */
   readonly logs: Record<string, unknown>[];
-  /** Redirects are not followed. */
   get(path: string, headers?: Record<string, string>): Promise<Response>;
-  /** The same, read by role and name. */
   read(path: string): Promise<ReturnType<typeof readPage> & { readonly status: number }>;
-  /** Sends a form with the token of the page before it, which `from` names. A list gives a field several times. */
   post(
     path: string,
     fields?: Readonly<Record<string, string | readonly string[]>>,
@@ -46,18 +40,15 @@ interface Served {
   readonly databaseUrl: string;
   readonly standin: Pick<Standin, "url" | "apiKey">;
   readonly store: Store;
-  /** Those that the source is configured with. */
   readonly workspaceIds?: readonly string[];
 }
 
-/** Serves the pages of a source's database in this process. Everything is closed when the test ends. */
 export async function setupPages(served: Served, options: PagesOptions = {}): Promise<PagesBench> {
   const pages = await openPages(served, options);
   atEnd(pages.close);
   return pages;
 }
 
-/** The same for somebody who logged in to look. */
 export async function setupViewer(
   served: Served,
   { environment }: Pick<PagesOptions, "environment"> = {},
@@ -72,13 +63,11 @@ export const TOKENS = {
   USAGE_WEB_READ_TOKEN: "viewers-token-4712",
 } as const;
 
-/** Status and code of an address that makes no sense, such as `404 source_unknown`. */
 export async function refusalOf(pages: PagesBench, path: string): Promise<string> {
   const { status, text } = await pages.get(path);
   return `${status} ${/Code: <code>(\w+)/.exec(text)?.[1]}`;
 }
 
-/** The same for whoever closes it. */
 export async function openPages(
   { databaseUrl, standin, store, workspaceIds = [] }: Served,
   options: PagesOptions = {},
@@ -109,7 +98,6 @@ export async function openPages(
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   const cookies = new Map<string, string>();
 
-  // Not fetch, which sends its own Host header whatever a test names.
   const send = async (
     path: string,
     { headers: given, ...sent }: { method?: "POST"; headers: Record<string, string>; body?: string },

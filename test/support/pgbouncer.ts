@@ -5,21 +5,15 @@ import { join } from "node:path";
 import pg from "pg";
 import { freePort } from "../../src/features/servers/start-server.ts";
 
-/** PgBouncer is used where it is installed. */
 export function hasPgBouncer(): boolean {
   return spawnSync("pgbouncer", ["--version"]).status === 0;
 }
 
 interface Pooler {
-  /** The URL with the pooler in place of its host and port. */
   through(url: string): string;
   close(): Promise<void>;
 }
 
-/**
- * PgBouncer in transaction mode before the Postgres of `url`, for all of its databases and the user of the URL. Its settings
- * are the defaults, apart from limits for many tests at once, and `options`, which only tests send.
- */
 export async function startPgBouncer(url: string): Promise<Pooler> {
   const { hostname, port, username, password } = new URL(url);
   const folder = mkdtempSync(join(tmpdir(), "usage-etl-pgbouncer-"));

@@ -5,16 +5,13 @@ import { type ProbeRequest, probeMeter } from "../../src/features/probe/probe-me
 import type { Standin } from "../../src/features/standin/server.ts";
 import { type Bench, setup } from "./source.ts";
 
-/** A source with a deployment whose traffic is billed, and the meter probe of it. */
 export interface ProbeBench extends Bench {
   readonly source: OpenSource;
   readonly deployment: DeploymentClients;
   probe(more?: Partial<ProbeRequest>): ReturnType<typeof probeMeter>;
-  /** Changes what is billed to the probe's project in this hour. */
   rebill(traces: number): void;
 }
 
-/** Waits take no time: the probe's clock goes on by them. The stand-in's clock stands still, or (`timePasses`) goes on too. */
 export async function setupProbe({ timePasses = false } = {}): Promise<ProbeBench> {
   const bench = await setup();
   const { standin } = bench;

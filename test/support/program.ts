@@ -2,11 +2,8 @@ import { afterAll, expect } from "vitest";
 import { type Ended, usageEtl, type Where } from "./cli.ts";
 import { type Bench, setup } from "./source.ts";
 
-/** Runs the program as a person or a script does. */
-
 export const KEY = "lsv2_sk_9f8e7d6c5b4a32100123";
 export const PASSWORD = "hunter2-of-nobody";
-/** What the runs of a test file printed. It is checked for secrets after the last test. */
 export const outputs: Ended[] = [];
 const passwords = new Set([PASSWORD]);
 
@@ -38,12 +35,10 @@ export function envOf({ databaseUrl, standin, dataStart, workspaceIds }: Bench):
   };
 }
 
-/** Such as `2026-03-01`. */
 export function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 
-/** Exactly one JSON document. */
 export function document({ stdout }: Ended): unknown {
   expect(stdout).toMatch(/^[[{].*\n$/s);
   return JSON.parse(stdout);
@@ -54,7 +49,6 @@ afterAll(() => {
     for (const secret of [KEY, ...passwords]) {
       if (secret !== "") expect(stdout + stderr).not.toContain(secret);
     }
-    // Nothing here is a terminal.
     expect(stdout + stderr).not.toContain("\u001b");
   }
 });

@@ -1,8 +1,5 @@
-/** The folders under test/ of each vitest project. `npx vitest run --project NAME` runs one; with the path of a file, that file. */
-
 type Projects = Readonly<Record<string, readonly string[]>>;
 
-/** What proves the product on every change: `npm test`. */
 export const GATE: Projects = {
   unit: ["unit"],
   contract: ["contract"],
@@ -28,7 +25,6 @@ export const REST: Projects = {
  * tests something that seldom happens, or again at length what a shorter test holds.
  */
 const LONG: readonly string[] = [
-  // Crashes, races, silent and foreign servers.
   "integration/store/answer-order.property",
   "integration/store/as-of-limit",
   "integration/store/commit-unknown",
@@ -43,8 +39,6 @@ const LONG: readonly string[] = [
   "integration/web/mcp",
   "integration/web/snapshot",
   "integration/web/workbook",
-  // Platforms that contradict themselves or take access away in rare ways; reconcile, repair, check-totals, sync/meters and
-  // store/lost-access have the usual ones.
   "integration/pipeline/backfill/restored",
   "integration/pipeline/bill/provider",
   "integration/pipeline/evaluators",
@@ -69,7 +63,6 @@ const LONG: readonly string[] = [
   "integration/pipeline/totals/check-totals.property",
   "integration/pipeline/totals/known-findings",
   "integration/pipeline/totals/meters",
-  // Costs, FOCUS, files and the commands of owners at length; cost, charge, prices, export-rows and owners.property stay.
   "reporting/export",
   "reporting/export-selection",
   "reporting/focus",
@@ -84,6 +77,5 @@ const LONG: readonly string[] = [
   "reporting/usage-costs.property",
 ];
 
-/** Globs of the files of a project. */
 export const filesOf = (folders: readonly string[]) => folders.map((folder) => `test/${folder}/**/*.test.ts`);
 export const LONG_FILES = LONG.map((file) => `test/${file}.test.ts`);

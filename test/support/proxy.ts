@@ -6,7 +6,6 @@ interface Replaced {
   readonly body: string;
 }
 
-/** The body that replaces a response's, or also its status; undefined leaves the response as it is. The response waits for it. */
 export type Rewrite = (response: {
   readonly url: URL;
   readonly text: string;
@@ -14,9 +13,7 @@ export type Rewrite = (response: {
 
 export interface Proxy {
   readonly url: string;
-  /** Takes effect with the next request. */
   rewrite: Rewrite;
-  /** Path and query of every request, in order. */
   readonly seen: URL[];
 }
 

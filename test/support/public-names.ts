@@ -44,7 +44,6 @@ export function missingNames(list: readonly string[], now: readonly string[]): s
   });
 }
 
-/** Of missing names those that the changelog does not name. What was under a command goes with it. */
 export function unsaidNames(missing: readonly string[], named: readonly string[]): string[] {
   const isSaid = (line: string) => {
     const [kind = "", first = "", ...more] = line.split(" ");
@@ -56,10 +55,6 @@ export function unsaidNames(missing: readonly string[], named: readonly string[]
   return missing.filter((line) => !isSaid(line));
 }
 
-/**
- * Of the changelog's newest section: whether it has a day, whether it is the only one, and what stands in `code` under "Upgrade" and
- * "Removed".
- */
 export function newestSection(changelog = read("CHANGELOG.md")) {
   const [, newest = "", ...older] = changelog.split(/^(?=## \[)/m);
   const parts = newest.split(/^(?=### )/m).filter((part) => /^### (?:Upgrade|Removed)$/m.test(part));
@@ -67,14 +62,12 @@ export function newestSection(changelog = read("CHANGELOG.md")) {
   return { isReleased: /^## .* - \d{4}-\d\d-\d\d$/m.test(newest), isFirst: older.length === 0, named };
 }
 
-/** Node's own have the names that prom-client gives them. */
 async function metrics(): Promise<string[]> {
   const none = async () => [];
   const text = await createMetrics(undefined as never, none, none).text();
   return firsts(text, /^# TYPE (usage_etl_(?!process_|nodejs_)\w+)/gm);
 }
 
-/** Of sql/schema.sql, which a test compares with the database: `view.column type`. */
 function columnsByView(): Map<string, string[]> {
   const views = read("sql/schema.sql").matchAll(/^-- VIEW reporting\w*\.(\w+) \(\n((?:-- {3}.*\n)+)/gm);
   return new Map(

@@ -13,7 +13,6 @@ import { senderOn, workspaceAt } from "./source.ts";
 export const PRICE = 0.0137;
 export const BUDGET = 1000;
 export const CHANGED_BY = 25;
-/** Places of days in the month. */
 export const [CHANGED, LOST, FIRST_PRICED, HOURS_FROM] = [9, 16, 2, 21];
 
 export interface Cell {
@@ -47,7 +46,6 @@ export async function setupQuestions() {
   const at = (place: number) => start + place * DAY_MS;
   const [whole, lacking] = [workspaceAt(standin, 0), workspaceAt(standin, 1)];
 
-  // A server has either hours or other meters.
   standin.settings.contract = "tiered";
   const hours = { stride: "hour", range: { start: at(HOURS_FROM), end } } as const;
   await bench.fetch({ wanted: [hours], reprocess: "missing" });
@@ -93,7 +91,6 @@ budgets: [{ owner: search, traces: ${BUDGET} }]`,
   );
 
   const reader = await connectPlain(bench.databaseUrl, "usage_reader");
-  /** A text about October 2026, about this month instead. */
   const inMonth = (text: string) =>
     // In one pass: a new day may look like an old one.
     text.replaceAll(/2026-(09|10|11)-(\d\d)/g, (_, month, day) =>

@@ -3,25 +3,18 @@ import { type AddressInfo, createServer as createPlain, type Server, type Socket
 import { text } from "node:stream/consumers";
 import { createServer as createTls, TLSSocket, type TlsOptions } from "node:tls";
 
-/** Stand-ins for receivers of alerts: a webhook, Slack, PagerDuty and a mail server on this machine. */
-
-/** What a receiver does with a message that it has read: `lies` responds with 200 or takes the connection, and says that it failed. */
 export type Manner = "well" | "refuses" | "redirects" | "lies" | "cuts" | "holds";
 
-/** `body`: of a POST, or a whole mail. */
 export type OnMessage = (message: ReceivedMessage) => Manner;
 
 export interface ReceivedMessage {
   readonly path: string;
   readonly body: string;
-  /** The header Authorization, or the initial response of AUTH PLAIN, decoded. */
   readonly login?: string | undefined;
-  /** Name in EHLO. */
   readonly hello?: string;
 }
 
 interface Receivers {
-  /** Of the web: its paths are `/webhook`, `/slack` and `/pagerduty`. */
   readonly webUrl: string;
   readonly smtpPort: number;
   close(): Promise<void>;
@@ -75,12 +68,9 @@ function webServer(onMessage: OnMessage) {
   });
 }
 
-/** `from`: from the first byte, or once asked to. */
 interface MailTls extends TlsOptions {
   readonly from: "start" | "requested";
-  /** Mail is taken only after TLS and this login; another one is refused with a text that repeats it. */
   readonly login?: string;
-  /** STARTTLS is offered, and then refused. */
   readonly isBroken?: boolean;
 }
 
@@ -98,7 +88,6 @@ function mailServer(onMessage: OnMessage, tls: MailTls | undefined) {
   return { server, end };
 }
 
-/** As much of SMTP as a sender of one mail needs. */
 function talk(socket: Socket, onMessage: OnMessage, tls: MailTls | undefined, greeting?: string): void {
   let [waiting, mail] = ["", undefined as string | undefined];
   let [hello, login] = ["", undefined as string | undefined];

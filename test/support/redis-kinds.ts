@@ -9,8 +9,6 @@ import { poll } from "./poll.ts";
 import { startRedis } from "./service.ts";
 import { temporaryFolder } from "./temporary.ts";
 
-/** A Redis Cluster and a Redis with a Sentinel, both with TLS and passwords. They end with the test. */
-
 export const PASSWORD = "redis-kinds-password";
 const HOST = "127.0.0.1";
 
@@ -22,16 +20,12 @@ interface Node {
 
 interface Folder {
   readonly dir: string;
-  /** A file. */
   readonly ca: string;
   readonly tls: RedisOptions["tls"];
-  /** Settings of a server with TLS, and with that only. */
   readonly lines: readonly string[];
 }
 
-/** With certificates of an authority of the test's own. */
 async function makeFolder(): Promise<Folder> {
-  // Installs Redis where it is missing.
   await startRedis();
   const authority = createAuthority();
   const { cert, key } = authority.issue(HOST);
@@ -90,15 +84,10 @@ const STORED = [`masterauth ${PASSWORD}`, 'save ""', "appendonly yes", "maxmemor
 const SLOTS = 16_384;
 
 export interface RedisKind {
-  /** Settings of the service. */
   readonly environment: Readonly<Record<string, string>>;
-  /** A file with an authority that signed nothing here. */
   readonly otherCa: string;
-  /** Kills the primary that holds the keys of the prefix. */
   killPrimary(prefix: string): Promise<void>;
-  /** Changes the password of all servers, and of Sentinels, and closes the connections of the others. */
   rotate(password: string): Promise<void>;
-  /** Names of all keys. */
   keys(): Promise<string[]>;
 }
 
@@ -141,7 +130,6 @@ export async function startCluster(prefix: string): Promise<RedisKind> {
   };
 }
 
-/** A primary with a replica, and one Sentinel, which decides alone. Of two addresses of Sentinels the first is dead. */
 export async function startSentinel(): Promise<RedisKind> {
   const folder = await makeFolder();
   const [primaryPort, replicaPort, sentinelPort] = (await freePorts(3)) as [number, number, number];

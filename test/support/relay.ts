@@ -1,15 +1,12 @@
 import { connect, createServer, type Socket } from "node:net";
 import { listenInTest } from "./listen.ts";
 
-/** One connection through a relay. */
 export interface Link {
-  /** Half-open: nothing arrives any more in either direction, and neither side learns of it. */
   isSilent: boolean;
   /** Nothing more is taken from the client, so what it sends fills its buffers. */
   isStalled: boolean;
   silence(): void;
   stall(): void;
-  /** Both sides see a reset. */
   cut(): void;
 }
 
@@ -19,22 +16,14 @@ export interface Filter {
   toClient(bytes: Buffer, link: Link): Buffer;
 }
 
-/** A TCP relay to one server of this host, with the faults of a network. It ends with the test, or earlier by `close`. */
 export interface Relay {
   readonly port: number;
-  /** The URL with the relay in place of its host and port. */
   through(url: string | undefined): string;
-  /** Port of 127.0.0.1 that new connections go to. */
   target: number;
-  /** Milliseconds that each piece takes to the client. */
   delayMs: number;
-  /** What new connections meet. */
   accepts: "all" | "none" | "silent";
-  /** Decides on each piece. A connection that loses one is silent from then on. */
   decide: (piece: { readonly from: "client" | "server"; readonly data: Buffer }) => "pass" | "swallow";
-  /** Resets what is connected; with `newOnes`, later connections too. */
   cut(options?: { newOnes?: boolean }): void;
-  /** Silences what is connected; with `newOnes`, later connections too. */
   silence(options?: { newOnes?: boolean }): void;
   stall(): void;
   readonly open: ReadonlySet<Link>;
@@ -43,7 +32,6 @@ export interface Relay {
 
 interface RelayOptions {
   readonly filterOf?: () => Filter;
-  /** The server does not learn either that the client closed a silent connection. */
   readonly isHalfOpen?: boolean;
 }
 
@@ -88,7 +76,6 @@ export async function openRelay(
         relay.decide({ from: "server", data }) === "pass" ? filter.toClient(data, link) : undefined,
       delay: () => relay.delayMs,
     });
-    // What a side sent before it closed still arrives.
     const closed = (other: Socket, arrived: () => Promise<void>) => async () => {
       await arrived();
       if (!link.isSilent || (other === upstream && !isHalfOpen)) other.destroy();
@@ -133,14 +120,12 @@ export const PASS: Filter = { toServer: (bytes) => bytes, toClient: (bytes) => b
 interface Direction {
   readonly from: Socket;
   readonly to: Socket;
-  /** Undefined: the piece is lost, and the connection silent. */
   readonly change: (data: Buffer) => Buffer | undefined;
   readonly delay?: () => number;
 }
 
 /** Returns what resolves once all that was sent so far has arrived. */
 function forward(link: Link, { from, to, change, delay = () => 0 }: Direction): () => Promise<void> {
-  // Pieces keep their order, also where the delay becomes shorter.
   let last = Promise.resolve();
   from.on("data", (piece) => {
     if (link.isSilent) return;

@@ -6,7 +6,6 @@ import { onTestFinished } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
-/** A folder with this release, which no other test and no person uses. */
 export function copyRelease(): string {
   const release = mkdtempSync(join(tmpdir(), "usage-etl-release-"));
   onTestFinished(() => rmSync(release, { recursive: true, force: true }));
@@ -17,7 +16,6 @@ export function copyRelease(): string {
   return release;
 }
 
-/** A folder with the next release: this release, one more migration, and SQL appended to a file of views. */
 export function nextRelease(next: { migration: string; sql: string; views: string }): string {
   const release = copyRelease();
   writeFileSync(join(release, `sql/migrations/${next.migration}.sql`), next.sql);

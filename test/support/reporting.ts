@@ -9,13 +9,11 @@ import { pastPooler } from "./database.ts";
 import { atEnd } from "./share.ts";
 import { proveAccess, setupMigrated } from "./store.ts";
 
-/** Workspaces of every test's source. */
 export const WORKSPACES = [
   "00000000-0000-4000-8000-000000000001",
   "00000000-0000-4000-8000-000000000002",
 ] as const;
 
-/** A migrated database with the source `default`, whose data starts on 2026-03-01, and two readable workspaces. */
 export async function setupSource(): Promise<{ store: Store; url: string; sourceId: number }> {
   const { store, url } = await setupMigrated();
   return { store, url, sourceId: await addSource(store, { slug: "default", workspaceIds: WORKSPACES }) };
@@ -55,7 +53,6 @@ export async function addSource(
 
 /** A connection until the test ends, in UTC. */
 export async function connect(url: string, types: pg.CustomTypesConfig = pg.types): Promise<pg.Client> {
-  // Compiling the views takes seconds, which a few rows never repay.
   const options = "-c jit=off -c timezone=UTC";
   const client = new pg.Client({ connectionString: await pastPooler(url), types, options });
   await client.connect();
@@ -63,7 +60,6 @@ export async function connect(url: string, types: pg.CustomTypesConfig = pg.type
   return client;
 }
 
-/** The same, with all values as the text of Postgres, without conversions of the driver. */
 export async function connectPlain(url: string, role?: string): Promise<pg.Client> {
   const client = await connect(url, { getTypeParser: () => (value: string) => value });
   if (role !== undefined) await client.query(`SET ROLE ${role}`);

@@ -28,7 +28,6 @@ import { compareFolders } from "./same-figures/compare.ts";
  */
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-// Node strips no types below node_modules.
 const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "usage-etl-same-figures");
 const COLLECTOR = join(ROOT, "test/support/same-figures/collect.ts");
 
@@ -41,7 +40,6 @@ const histories = option("--histories") ?? "50";
 const revision = run("git", ["rev-parse", `${option("--old") ?? "origin/main"}^{commit}`], ROOT).trim();
 const folder = mkdtempSync(join(tmpdir(), "usage-etl-figures-"));
 try {
-  // Postgres runs as another user, and loads the clock from there.
   chmodSync(folder, 0o755);
   const library = buildClock(folder);
   if (library === undefined)
@@ -59,7 +57,6 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** The tree of the old revision with its own packages, kept between runs. */
 function oldTree(): string {
   const tree = join(CACHE, revision.slice(0, 12));
   if (existsSync(join(tree, "node_modules/.package-lock.json"))) return tree;
@@ -69,7 +66,6 @@ function oldTree(): string {
   return tree;
 }
 
-/** Figures are built again where what collects them has changed. */
 function collectorVersion(): string {
   const hash = createHash("sha256");
   const own = join(ROOT, "test/support/same-figures");
@@ -79,7 +75,6 @@ function collectorVersion(): string {
   return hash.digest("hex").slice(0, 12);
 }
 
-/** Reads the same pages as the first build. */
 function collect(tree: string, to: string, library: string, paths?: string): void {
   rmSync(to, { recursive: true, force: true });
   mkdirSync(to, { recursive: true });

@@ -4,29 +4,24 @@ import type { SandboxHour } from "../../src/features/standin/engine/sandboxes.ts
 import { now } from "./clock.ts";
 import { type Bench, setup } from "./source.ts";
 
-/** Sandbox usage of the stand-in, and of the views that shall equal it. */
-
 export const ALL = { settings: { meters: ["traces", "sandboxes"] } } as const;
 
 export async function setupSandboxes(options: Parameters<typeof setup>[0] = {}): Promise<Bench> {
   const start = new Date(now() - (options.days ?? 6) * DAY_MS).toISOString().slice(0, 10);
   return setup({
     workspaces: [0, 1],
-    // Hours of traces are not what this is about.
     hourlyForMs: HOUR_MS,
     ...options,
     standin: { sandboxes: "on", deploymentStart: start, ...options.standin },
   });
 }
 
-/** Every hour of the workspaces of a bench, straight from the ledger. */
 export function hoursOf({ standin, workspaceIds, dataStart, now }: Bench): SandboxHour[] {
   return workspaceIds.flatMap((workspaceId) =>
     standin.sandboxLedger.hours({ workspaceId, start: dataStart, end: now }),
   );
 }
 
-/** `day workspace id lcu lsu`, in whole millionths. */
 export function inLedger(bench: Bench, by: "workspace" | "sandbox"): string[] {
   const sums = new Map<string, [number, number]>();
   for (const { resourceId, workspaceId, hour, lcu, lsu } of hoursOf(bench)) {
@@ -52,7 +47,6 @@ export async function inViews({ sql }: Bench, by: "workspace" | "sandbox"): Prom
 }
 
 export const PATH = "/sandboxes/usage/";
-/** Days of each sandbox are asked for by the hour. */
 export const fault = (
   wrong: Extract<FaultStep["fault"], { kind: "sandbox" }>["wrong"],
   times = 1,

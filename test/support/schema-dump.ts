@@ -3,11 +3,6 @@ import type pg from "pg";
 
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-/**
- * The schema as readable SQL, made from the catalogues of Postgres. The text is the same from Postgres 15 to 18: it leaves
- * out what they show differently (NOT NULL as a constraint, ownership, settings). Views are dumped as their columns: the
- * text of a view is in sql/reporting.
- */
 export async function dumpSchema(client: pg.Client): Promise<string> {
   const one = async (query: string) =>
     (await client.query<{ text: string }>(query)).rows.map((row) => row.text);
@@ -24,7 +19,6 @@ export async function dumpSchema(client: pg.Client): Promise<string> {
   return `${parts.join("\n")}`;
 }
 
-/** Without the tables of the migrator. */
 const OURS = `c.relnamespace IN ('usage'::regnamespace, 'reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relname NOT LIKE 'kysely%'`;
 const NAME = "c.relnamespace::regnamespace || '.' || c.relname";
 /** Byte order: the collation of the database may sort differently. */
@@ -64,7 +58,6 @@ const TABLES = `
   GROUP BY c.oid
   ${ORDER}`;
 
-/** The index of a constraint is part of the constraint. */
 const INDEXES = `
   SELECT pg_get_indexdef(c.oid) || ';' || chr(10) AS text
   FROM pg_class c

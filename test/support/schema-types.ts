@@ -14,11 +14,9 @@ interface Column {
   readonly isRequired: boolean;
   readonly isDefault: boolean;
   readonly isAlways: boolean;
-  /** The values that a constraint allows, as an array of SQL. */
   readonly allowed: string | null;
 }
 
-/** Types of a column's values as the parsers of the store deliver them. */
 const TYPES: Readonly<Record<string, string>> = {
   bigint: "number",
   boolean: "boolean",
@@ -34,7 +32,6 @@ const NAMED = new Map([
   [unionOf(MEASURES), "Measure"],
   [unionOf(STRIDES), "Stride"],
 ]);
-/** Columns that no constraint limits, and whose values the code alone names. */
 const BY_NAME: Readonly<Record<string, string>> = {
   dimension: "Dimension",
   group_by: "GroupBy",
@@ -64,7 +61,6 @@ function typeOf({ name, type, allowed, ...column }: Column): string {
   return column.isDefault ? `Generated<${value}>` : value;
 }
 
-/** Types of all tables, and of the views that the code names as `Row<"usage.trace_scope">` or in a built statement. */
 export async function schemaTypes(client: pg.Client): Promise<string> {
   const code = globSync("{src,jobs}/**/*.ts", { cwd: ROOT }).filter((file) => file !== FILE);
   const named = code.flatMap((file) =>

@@ -17,11 +17,9 @@ import { atEnd } from "./share.ts";
 import { setupMigrated } from "./store.ts";
 
 const DAY_MS = 86_400_000;
-/** One project and a few users in each workspace: these tests are about tasks, however much each of them loads. */
 const SCALE = 0.2;
 const GAPS = `SELECT count(*) FROM reporting_detail.usage_coverage_daily WHERE status NOT IN ('ok', 'empty', 'provisional')`;
 
-/** A database, a Redis that only this test uses, a stand-in, and the environment of a process that serves them. */
 export interface ServiceBench {
   readonly store: Store;
   readonly databaseUrl: string;
@@ -33,15 +31,10 @@ export interface ServiceBench {
   serve(
     options?: { role?: string; environment?: Readonly<Record<string, string>> } & Where,
   ): Promise<Running>;
-  /** The one value of a query's one row. */
   value<T>(text: string): Promise<T>;
-  /** The same of a count or a sum, as a number. */
   count(text: string): Promise<number>;
-  /** Resolves when every expected day and hour is loaded. */
   loaded(deadlineMs?: number): Promise<void>;
-  /** Opens a queue of the source `default`, closed with the test. */
   openQueue(kind: QueueKind): Promise<Queue>;
-  /** Enters a backfill by `usage-etl backfill --detach` and returns its id. */
   createBackfill(...args: string[]): Promise<number>;
 }
 
@@ -62,7 +55,6 @@ interface ServiceOptions {
  */
 export async function setupService(options: ServiceOptions = {}): Promise<ServiceBench> {
   const { store, databaseUrl, redisUrl } = options.servers ?? (await startServers());
-  // A pooler knows no prepared statements.
   const past = await pastPooler(databaseUrl);
   const direct = past === databaseUrl ? store : openStore({ url: past });
   if (direct !== store) atEnd(() => direct.close());
@@ -116,7 +108,6 @@ export async function setupService(options: ServiceOptions = {}): Promise<Servic
       const intervals = "SELECT count(*) FROM usage.coverage";
       await poll(async () => (await count(intervals)) > 0 && (await count(GAPS)) === 0, {
         deadlineMs,
-        // The view costs 0.1 s of CPU, which the loads need.
         everyMs: 500,
       });
     },
@@ -155,12 +146,10 @@ async function startServers() {
   return { store, databaseUrl, redisUrl: await startRedis() };
 }
 
-/** The date that many days before today, UTC. */
 export function daysAgo(days: number): string {
   return new Date(now() - days * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** Adds usage of yesterday to the stand-in and resolves when the source's view shows it: syncs and fetches go on. */
 export async function lateUsageArrives(
   bench: ServiceBench,
   { source = "default", deadlineMs = 30_000 } = {},
@@ -180,7 +169,6 @@ export async function lateUsageArrives(
   await poll(async () => (await total()) === before + 17, { deadlineMs, everyMs: 200 });
 }
 
-/** The address of the health and metrics of a process. */
 export function urlOf({ said }: Running): string {
   const [, url = ""] = /health and metrics on (\S+);/.exec(said.stderr) ?? [];
   return url;
@@ -195,7 +183,6 @@ export async function metricsOf(running: Running): Promise<string> {
   return (await request(running, "/metrics")).text();
 }
 
-/** Lines of the log of a process, parsed. */
 export function logOf(running: Running): Record<string, unknown>[] {
   return `${running.said.stdout}\n${running.said.stderr}`
     .split("\n")
@@ -203,7 +190,6 @@ export function logOf(running: Running): Record<string, unknown>[] {
     .map((line) => JSON.parse(line));
 }
 
-/** Jobs of that kind that a process has done, by its log. */
 export function jobsDone(running: Running, name: string): number {
   return logOf(running).filter((line) => line.msg === "job" && line.name === name).length;
 }

@@ -3,7 +3,6 @@ import { inject, TestRunner } from "vitest";
 const urls = new Map<string, Promise<string>>();
 const told = new Set<string>();
 
-/** URL of the run's Postgres, Redis or browser, which the first to ask starts (global-setup.ts). */
 export function serviceUrl(kind: "postgres" | "redis" | "browser" | "pooler"): Promise<string> {
   const url = urls.get(kind) ?? request(kind);
   urls.set(kind, url);

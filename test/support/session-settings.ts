@@ -43,7 +43,6 @@ export const ODD: Settings = {
   jit: "on",
 };
 
-/** What a name without a schema finds first. */
 const SHADOW = `
   CREATE SCHEMA shadow;
   CREATE FUNCTION shadow.now() RETURNS timestamptz LANGUAGE sql AS $$SELECT '1999-01-01Z'::timestamptz$$;
@@ -58,7 +57,6 @@ export interface Defaults {
 
 export type Outcome = Map<string, string>;
 
-/** Runs `work` with a login that meets these defaults, which are gone afterwards. */
 export async function withDefaults<T>(
   url: string,
   { level, settings }: Defaults,
@@ -95,7 +93,6 @@ rules:
 `;
 const UNKNOWN = "99999999-9999-4999-8999-999999999999";
 
-/** What the commands that write print, one after the other. */
 export async function writings(bench: Bench, url: string): Promise<Outcome> {
   const { standin, today, dataStart, workspaceIds } = bench;
   const env = {
@@ -137,7 +134,6 @@ export async function writings(bench: Bench, url: string): Promise<Outcome> {
   return said;
 }
 
-/** Every row of every view, with the defaults of Postgres. */
 export async function stored({ databaseUrl }: Bench): Promise<Outcome> {
   const views = await rowsOfViews(databaseUrl);
   return new Map([...views].map(([name, lines]) => [name, stillText(lines.join("\n"))]));
@@ -176,7 +172,6 @@ export async function seenBy(url: string): Promise<Outcome> {
   }
 }
 
-/** What commands, pages and tools show of the story, which they do not change. */
 export async function readings(url: string): Promise<Outcome> {
   const story = storyOf(now());
   const month = iso(story.month.start).slice(0, 7);
@@ -286,21 +281,16 @@ async function inFolder(work: (folder: string) => Promise<void>): Promise<void> 
   await work(folder).finally(() => rmSync(folder, { recursive: true, force: true }));
 }
 
-/** A text without the login, tokens of forms, free space of a disk, and how long ago something was. */
 function stillText(text: string): string {
-  return (
-    steady(text)
-      .replaceAll(/(?<=name="_csrf" value=")[^"]*/g, "")
-      .replaceAll(/(?<=(?:lag_s|oldestS|\bs)econds(?: = |":"?))[\d.]+/g, "")
-      // `lag_seconds`, the last column of data_freshness as CSV.
-      .replaceAll(/(?<=,(?:day|hour),\S*,INSTANT,)\d+$/gm, "")
-      .replaceAll(/(?<=postgresql:\/\/)\w+(?=:)/g, "LOGIN")
-      .replaceAll(/[\d,]+(?= MiB free)/g, "")
-      .replaceAll(/\d+ min(?: DURATION)?/g, "DURATION")
-  );
+  return steady(text)
+    .replaceAll(/(?<=name="_csrf" value=")[^"]*/g, "")
+    .replaceAll(/(?<=(?:lag_s|oldestS|\bs)econds(?: = |":"?))[\d.]+/g, "")
+    .replaceAll(/(?<=,(?:day|hour),\S*,INSTANT,)\d+$/gm, "")
+    .replaceAll(/(?<=postgresql:\/\/)\w+(?=:)/g, "LOGIN")
+    .replaceAll(/[\d,]+(?= MiB free)/g, "")
+    .replaceAll(/\d+ min(?: DURATION)?/g, "DURATION");
 }
 
-/** What differs, shortened to where each text begins to. */
 export function differences(left: Outcome, right: Outcome): string[] {
   return [...new Set([...left.keys(), ...right.keys()])].flatMap((name) => {
     const [a = "(nothing)", b = "(nothing)"] = [left.get(name), right.get(name)];

@@ -24,30 +24,20 @@ import { poll } from "./poll.ts";
 import { atEnd } from "./share.ts";
 import { setupMigrated } from "./store.ts";
 
-/** A migrated database, a stand-in and what joins them: everything a use case of the pipeline needs, fresh. */
 export interface Bench {
   readonly databaseUrl: string;
   readonly store: Store;
   readonly standin: Standin;
-  /** Where the stand-in's clock stands. */
   readonly now: number;
-  /** UTC midnight that began the stand-in's day. */
   readonly today: number;
   readonly dataStart: number;
-  /** The platform ids that sources of this bench are configured with; empty: listed. */
   readonly workspaceIds: readonly string[];
-  /** Milliseconds of every wait that a source's clock was asked for, in order. */
   readonly waits: number[];
-  /** Lines of the log, from `debug` on. */
   readonly logs: Record<string, unknown>[];
-  /** First contact, as a new process makes it. */
   open(how?: OpenOptions): Promise<OpenSource>;
-  /** One routine sync in a process of its own. */
   sync(how?: OpenOptions): Promise<Sync>;
-  /** What `usage-etl backfill` does, in a process of its own. */
   fetch(request: PlanRequest, how?: OpenOptions): Promise<Sync>;
   reconcile(request?: Partial<ReconcileRequest>, how?: OpenOptions): Promise<ReconcileResult>;
-  /** Lets whatever waits for its time be due now: kept failures, the daily probes and routes that failed. */
   passTime(): Promise<void>;
   sql<T>(text: string, parameters?: unknown[]): Promise<T[]>;
 }
@@ -55,9 +45,7 @@ export interface Bench {
 interface Sync {
   readonly source: OpenSource;
   readonly run: RunResult;
-  /** Tasks that were planned. */
   readonly planned: number;
-  /** Usage requests of the platform that the stand-in saw. */
   readonly requests: number;
 }
 
@@ -68,9 +56,7 @@ interface OpenOptions {
   readonly baseUrl?: string;
   readonly store?: Store;
   readonly signal?: AbortSignal;
-  /** As in the service. */
   readonly leavesOutUnshown?: boolean;
-  /** Called between first contact and the work. */
   readonly opened?: (source: OpenSource) => void;
 }
 
@@ -87,7 +73,6 @@ interface BenchOptions {
   readonly userEmail?: EmailPolicy;
 }
 
-/** The default of `USAGE_SETTLE_AFTER`. */
 const FINAL_DAYS_AGO = 3;
 
 /**
@@ -98,12 +83,10 @@ export async function setup(options: BenchOptions = {}): Promise<Bench> {
   const started = options.now ?? (await farFromTheNextHour());
   const { store, url } = await setupMigrated();
   const bench = await openBench({ ...options, now: started, store, url });
-  // Before the database goes: hooks of a test run in reverse order.
   atEnd(bench.close);
   return bench;
 }
 
-/** The same on a database of the caller's, who also closes it. */
 export async function openBench(
   options: BenchOptions & { readonly now: number; readonly store: Store; readonly url: string },
 ): Promise<Bench & { close(): Promise<void> }> {
@@ -240,7 +223,6 @@ function haveTracesAtTheEnds({ organisation, ledger }: Standin, midnights: reado
   }
 }
 
-/** The busiest hour of a stream with user and key on that UTC day: what a test adds to or takes from. */
 export function senderOn(standin: Standin, workspace: number, day: number) {
   const { organisation, ledger } = standin;
   const edges = Array.from({ length: 25 }, (_, hour) => day + hour * HOUR_MS);
@@ -263,14 +245,12 @@ export function senderOn(standin: Standin, workspace: number, day: number) {
   return busiest;
 }
 
-/** A workspace of the stand-in, by its place. */
 export function workspaceAt({ organisation }: Standin, index: number) {
   const workspace = organisation.workspaces[index];
   if (workspace === undefined) throw new Error(`no workspace ${index}`);
   return workspace;
 }
 
-/** Whether the key reads that workspace from now on. */
 export function setReadable(standin: Standin, index: number, readable: boolean): void {
   standin.access.setReadable(workspaceAt(standin, index), readable);
 }
@@ -288,7 +268,6 @@ export function beginProject(
   return project;
 }
 
-/** A sync takes seconds; one that runs into the next hour needs one window more. */
 export async function farFromTheNextHour(marginMs = 10_000): Promise<number> {
   return poll(() => (currentTime() % HOUR_MS < HOUR_MS - marginMs ? currentTime() : 0), {
     deadlineMs: marginMs + 5_000,

@@ -20,7 +20,6 @@ export async function buildMigrated(url: string): Promise<void> {
   await store.close();
 }
 
-/** Tables are published, as for change data capture: then Postgres refuses to change or delete a row of a table without a key. */
 export async function migratePublished(store: Store): Promise<void> {
   await migrate(store);
   // Only a superuser may publish all tables.
@@ -30,7 +29,6 @@ export async function migratePublished(store: Store): Promise<void> {
   if (rows.length > 0) await sql`create publication cdc for all tables`.execute(store.db);
 }
 
-/** A store over a new migrated database, dropped at the end of the test. A connection left open fails the test. */
 export async function setupMigrated(
   options: { maxConnections?: number } = {},
 ): Promise<{ store: Store; url: string }> {
@@ -39,7 +37,6 @@ export async function setupMigrated(
   return { store, url };
 }
 
-/** The same for all tests of a file: who opens it drops it. */
 export async function openMigrated(
   options: { maxConnections?: number } = {},
 ): Promise<{ store: Store; url: string; drop: () => Promise<void> }> {
@@ -53,7 +50,6 @@ export async function openMigrated(
   return { store, url: database.url, drop };
 }
 
-/** Workspaces become readable, as of now by the store's clock. */
 export async function proveAccess(
   store: Store,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
@@ -66,10 +62,8 @@ export async function proveAccess(
   });
 }
 
-/** Rows of a response: bucket (ISO), id, traces, and a name where it has one. */
 export type ResponseRow = readonly [bucket: string, id: string, traces: number, name?: string];
 
-/** Rows of a response about deployments: nodes executed, agent runs and seconds of uptime. */
 export type DeploymentRow = readonly [
   bucket: string,
   id: string,
@@ -101,7 +95,6 @@ export async function loadRows(
   return loadRecords(store, { ...given, meter: given.meter ?? "traces" }, records);
 }
 
-/** The same of a response about deployments, or about sandboxes in millionths of a unit. */
 export async function loadDeploymentRows(
   store: Store,
   given: GivenResponse & {
@@ -144,12 +137,10 @@ async function loadRecords(
   });
 }
 
-/** `[from, to)` in a stride; ends as ISO days or instants, UTC. */
 export function windowOf(stride: Window["stride"], from: string, to: string): Window {
   return { stride, start: Date.parse(from), end: Date.parse(to) };
 }
 
-/** How many sessions of the database wait for a lock. Asked by a session of its own: a transaction sees no change of them. */
 export async function lockWaits({ db }: Store): Promise<number> {
   const { rows } = await sql`
     select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'

@@ -14,7 +14,6 @@ import { migratePublished } from "./store.ts";
 
 const ACTOR = { name: HOSTILE.person, role: "operator", via: "page" } as const;
 
-/** The days of the story, which depend on today alone. */
 function calendar(today: number) {
   const month = DateTime.fromMillis(today - 4 * DAY_MS, { zone: "utc" })
     .startOf("month")
@@ -27,10 +26,8 @@ function calendar(today: number) {
 }
 
 const instant = (at: number) => new Date(at).toISOString();
-/** The day of an instant. */
 export const iso = (at: number) => instant(at).slice(0, 10);
 
-/** The story of today, without its database. */
 export function storyOf(now: number) {
   const today = Math.floor(now / DAY_MS) * DAY_MS;
   const { month, days } = calendar(today);
@@ -38,22 +35,15 @@ export function storyOf(now: number) {
   return {
     today,
     days,
-    /** Closed, and restated afterwards. */
     month,
     restated: oneDay(month.start + 9 * DAY_MS),
-    /** Not loaded, and not asked for. */
     gap: { start: month.end, end: month.end + 2 * DAY_MS },
-    /** The platform refuses it. */
     failed: oneDay(today - 6 * DAY_MS),
     /** The export says otherwise. */
     differing: oneDay(today - 4 * DAY_MS),
   };
 }
 
-/**
- * Builds the template database `story` (database.ts) once in a run: a month that is closed and restated, a gap, a failure, a
- * difference from the export, a backfill that waits, and hostile names. Its stand-in is gone afterwards.
- */
 export async function ensureStory(): Promise<void> {
   const now = await farFromTheNextHour(20_000);
   await ensureTemplate("story", async (url) => {
@@ -67,7 +57,6 @@ export async function ensureStory(): Promise<void> {
   });
 }
 
-/** Somebody with a name from outside owns the first workspace, and nobody the second one. */
 function ownersOf(workspace: string): OwnerFile {
   const none = { source: null, of: null, name: null, tag: null, from: null, to: null };
   const shares = [{ owner: HOSTILE.person, costCenter: "CC-1", share: WHOLE_SHARE }];
@@ -97,7 +86,6 @@ function ownersOf(workspace: string): OwnerFile {
 async function tell(store: ReturnType<typeof openStore>, url: string, now: number): Promise<void> {
   const story = storyOf(now);
   const { today, days, month, gap, failed } = story;
-  // Four projects in each workspace: enough for all names.
   const scale = 0.6;
   const bench = await openBench({
     store,
@@ -113,7 +101,6 @@ async function tell(store: ReturnType<typeof openStore>, url: string, now: numbe
     const { workspaces, streams } = standin.organisation;
     const [first, second] = workspaces;
     if (first === undefined || second === undefined) throw new Error("the stand-in has no workspaces");
-    // Of those that always send something to what is loaded.
     const own = streams.filter(
       ({ project: { workspace }, begins, ends }) =>
         (workspace === first || workspace === second) &&

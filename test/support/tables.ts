@@ -6,20 +6,15 @@ import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
 import type { Standin } from "../../src/features/standin/server.ts";
 import type { Bench } from "./source.ts";
 
-/** Stored usage and the stand-in's ledger as lines of the same form: a key and its traces. */
-
-/** `group_by stride bucket workspace dimension` to traces; absent is zero. */
 export type Figures = Map<string, number>;
 
 interface Requested {
   readonly stride: Stride;
   readonly range: Interval;
   readonly groupings?: readonly GroupBy[];
-  /** Platform ids; default: all that the key reads. */
   readonly workspaceIds?: readonly string[];
 }
 
-/** The stand-in's ledger, summed here: independent of the stand-in's responses and of the product. */
 export function inLedger(standin: Standin, requested: Requested): Figures {
   const { ledger, organisation, access } = standin;
   const size = STRIDE_MS[requested.stride];
@@ -58,7 +53,6 @@ export function inLedger(standin: Standin, requested: Requested): Figures {
   return figures;
 }
 
-/** Stored records of these strides, without zeros. */
 export async function inStore(
   { sql }: Pick<Bench, "sql">,
   strides: readonly Stride[] = ["hour", "day"],
@@ -98,7 +92,6 @@ function line(groupBy: string, stride: string, at: string, workspace: string, di
   return `${groupBy} ${stride} ${at} ${workspace} ${dimension}`;
 }
 
-/** The first twenty lines that differ. */
 export function differences(stored: Figures, expected: Figures): string[] {
   return [...new Set([...stored.keys(), ...expected.keys()])]
     .filter((key) => stored.get(key) !== expected.get(key))
@@ -107,7 +100,6 @@ export function differences(stored: Figures, expected: Figures): string[] {
     .map((key) => `${key}: stored ${stored.get(key) ?? "nothing"}, ledger ${expected.get(key) ?? "nothing"}`);
 }
 
-/** Merges figures of different keys. */
 export function together(...all: readonly Figures[]): Figures {
   return new Map(all.flatMap((figures) => [...figures]));
 }
@@ -137,7 +129,6 @@ export async function wrongFigures(bench: Kept, of: Parameters<typeof booked>[1]
   return differences(await inStore(bench, strides), booked(bench, of));
 }
 
-/** Traces by dimension and stride. */
 export function totals(figures: Figures): Record<string, number> {
   const sums: Record<string, number> = {};
   for (const [key, traces] of figures) {
@@ -147,10 +138,6 @@ export function totals(figures: Figures): Record<string, number> {
   return sums;
 }
 
-/**
- * Everything a reader can see, without what differs between two runs (numbers, times of fetches, order of ids): equal dumps
- * are equal tables. Loaded intervals that touch are one.
- */
 export async function dump(bench: Pick<Bench, "sql">) {
   const lines = async (text: string) =>
     (await bench.sql<{ line: string }>(text)).map((row) => row.line).sort();
@@ -181,7 +168,6 @@ export async function dump(bench: Pick<Bench, "sql">) {
   };
 }
 
-/** Final days that no comparison with the export proves, with the reason, by day, dimension and workspace. */
 export async function unreconciledDays(
   { sql }: Pick<Bench, "sql">,
   { meter = "traces", range }: { meter?: Meter; range: Interval },

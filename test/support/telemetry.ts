@@ -3,9 +3,6 @@ import { randomBytes } from "node:crypto";
 import { appendFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
-/** A small tracing SDK for `node --import`; of OpenTelemetry's packages only the API is installed. Each ended span is a line of the file SPANS_FILE. */
-
-// The copy of the API that bullmq-otel loads: both share a global that depends on the version.
 const require = createRequire(import.meta.url);
 const api = createRequire(require.resolve("bullmq-otel"))("@opentelemetry/api");
 
@@ -18,7 +15,6 @@ interface SpanContext {
 export interface EndedSpan extends Pick<SpanContext, "traceId" | "spanId"> {
   readonly parentSpanId: string | undefined;
   readonly name: string;
-  /** As the API numbers them. */
   readonly kind: number;
   readonly scope: string;
   readonly attributes: Readonly<Record<string, unknown>>;
@@ -67,7 +63,6 @@ api.trace.setGlobalTracerProvider({
       startSpan({ name, kind, scope }, api.trace.getSpanContext(context)),
   }),
 });
-// W3C Trace Context, level 1.
 api.propagation.setGlobalPropagator({
   fields: () => ["traceparent"],
   inject(context: object, carrier: Record<string, string>) {

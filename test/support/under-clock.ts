@@ -11,10 +11,8 @@ import { buildClock } from "./clock-library.ts";
  * every process alike: the tests, their Postgres and Redis, and the programs they start.
  */
 
-/** The year's end, 28 to 29 February, and 28 February to 1 March. */
 const DAYS = ["2026-12-31", "2028-02-28", "2027-02-28"];
 const SECONDS_BEFORE = 60;
-/** Projects that depend on dates. */
 const PROJECTS = ["unit", "store", "pipeline", "web", "reporting", "e2e"].map((name) => `--project=${name}`);
 
 const args = process.argv.slice(2);
@@ -23,7 +21,6 @@ const before = Number(take("--before")[0] ?? SECONDS_BEFORE);
 
 const folder = mkdtempSync(join(tmpdir(), "usage-etl-clock-"));
 try {
-  // Postgres runs as another user.
   chmodSync(folder, 0o755);
   const library = buildClock(folder);
   if (library === undefined)
@@ -33,7 +30,6 @@ try {
   rmSync(folder, { recursive: true });
 }
 
-/** Runs the tests across the midnight that ends the day. */
 function passes(day: string, library: string): boolean {
   const offset = Math.round((Date.parse(`${day}T24:00:00Z`) - now()) / 1_000 - before);
   if (Number.isNaN(offset)) fail(`--day ${day} --before ${before} is no time. Give a date and seconds.`);
@@ -44,7 +40,6 @@ function passes(day: string, library: string): boolean {
       ...process.env,
       LD_PRELOAD: library,
       CLOCK_OFFSET: `${offset}`,
-      // Servers of others, and containers, have the real time. Local ones are started instead.
       DATABASE_URL: "",
       REDIS_URL: "",
       DOCKER_HOST: "unix:///nonexistent",
@@ -53,7 +48,6 @@ function passes(day: string, library: string): boolean {
   return status === 0;
 }
 
-/** Removes an option and its values from the arguments: the rest is for vitest. */
 function take(name: string): string[] {
   const values = [];
   for (let at = args.indexOf(name); at >= 0; at = args.indexOf(name))

@@ -62,7 +62,6 @@ async function managedLogin(url: string): Promise<string> {
   await query(url, "CREATE ROLE managed LOGIN CREATEDB PASSWORD 'managed'");
   await query(url, "CREATE ROLE usage_reader NOLOGIN");
   await query(url, "CREATE ROLE usage_reader_masked NOLOGIN");
-  // The tests read as these.
   await query(url, "GRANT usage_reader, usage_reader_masked, pg_monitor TO managed");
   return Object.assign(new URL(url), { username: "managed", password: "managed" }).href;
 }

@@ -10,7 +10,6 @@ interface UsageOptions {
   readonly gapAgo: number;
 }
 
-/** Days of usage, of which one workspace lacks one (`gap`), and hours of two days by workspace. */
 export async function setupUsage({ days, gapAgo }: UsageOptions): Promise<UsageBench> {
   const bench = await setup({ days, hourlyForMs: 2 * DAY_MS });
   const { today, dataStart, standin } = bench;
@@ -30,7 +29,6 @@ export async function setupUsage({ days, gapAgo }: UsageOptions): Promise<UsageB
   return { ...bench, from: dayOf(dataStart), to: dayOf(today), gap: dayOf(gap) };
 }
 
-/** The same, loaded once for all tests of a file, which change nothing. `prepare` adds to it. */
 export function shareUsage(
   options: UsageOptions,
   prepare: (bench: UsageBench) => Promise<void> = async () => {},

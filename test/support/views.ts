@@ -4,7 +4,6 @@ import { DIMENSIONS } from "../../src/core/store/db/dimensions.ts";
 
 const SQL = new URL("../../sql/reporting/", import.meta.url);
 
-/** The views that a newcomer needs, as sql/reporting places them. */
 const CORE_VIEWS: ReadonlySet<string> = new Set(
   readdirSync(SQL).flatMap((file) =>
     [...readFileSync(new URL(file, SQL), "utf8").matchAll(/VIEW reporting\.(\w+)/g)].map(
@@ -17,17 +16,14 @@ export function inSchema(view: string): string {
   return `${CORE_VIEWS.has(view) ? "reporting" : "reporting_detail"}.${view}`;
 }
 
-/** What usage costs by a dimension and day, as a table expression with columns for the id and its name. */
 export function costsBy(by: GroupBy): string {
   return by === "workspace" ? "reporting.fct_cost_workspace_daily" : one("fct_cost_by_id_daily", by);
 }
 
-/** Traces by a dimension and month, as a table expression with columns for the id and its name. */
 export function monthsBy(by: GroupBy): string {
   return one("fct_usage_monthly", by);
 }
 
-/** The same by hour. */
 export function hoursBy(by: GroupBy): string {
   return by === "workspace"
     ? "reporting_detail.fct_usage_workspace_hourly"

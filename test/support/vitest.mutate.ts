@@ -11,7 +11,6 @@ const TESTS = (process.env.MUTATE_TESTS ?? "unit,pipeline,store").split(",");
 // Stryker runs a test again by its title. One that names a seed of its own run would not be found.
 process.env.SEED ??= "1";
 
-/** Fast tests first: the first failure ends a mutant. */
 class FastestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const place = (file: TestSpecification) => TESTS.indexOf(file.project.name);

@@ -1,16 +1,11 @@
 import { strFromU8, unzipSync } from "fflate";
 
-/** Reads an XLSX file as a spreadsheet does, from its XML. */
-
 const DAY_MS = 86_400_000;
-/** Excel counts days from here. */
 const EPOCH_MS = Date.UTC(1899, 11, 30);
 
 export interface SheetCell {
   readonly type: "text" | "number" | "date";
-  /** Of a number as it is written; of a date as ISO 8601 in UTC. */
   readonly value: string;
-  /** How a number or date is shown. */
   readonly format: string | undefined;
 }
 
@@ -69,7 +64,6 @@ interface Element {
   readonly inner: string;
 }
 
-/** Elements of a name. No element of these files lies in one of the same name. */
 function elements(xml: string, name: string): Element[] {
   const found = xml.matchAll(new RegExp(`<${name}(?: ([^>]*?))?(?:/>|>([\\s\\S]*?)</${name}>)`, "g"));
   return [...found].map(([, given = "", inner = ""]) => ({
@@ -80,7 +74,6 @@ function elements(xml: string, name: string): Element[] {
   }));
 }
 
-/** `C7` is in the column 2. */
 function columnOf(address: string): number {
   const letters = address.replace(/\d/g, "");
   return [...letters].reduce((column, letter) => column * 26 + letter.charCodeAt(0) - 64, 0) - 1;
@@ -88,7 +81,6 @@ function columnOf(address: string): number {
 
 const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", quot: '"', apos: "'", amp: "&" };
 
-/** XML reads each end of a line as a line feed. Then `_x000D_` is a carriage return (ECMA-376, ST_Xstring). */
 function textOf(xml: string): string {
   return xml
     .replace(/\r\n?/g, "\n")

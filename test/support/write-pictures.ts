@@ -24,9 +24,7 @@ const PICTURES = [
   { name: "month", path: `/months/${MONTH}?source=${BILLED}`, height: 1000 },
   { name: "owners", path: `/owners?month=${MONTH}&source=${BILLED}`, height: 830 },
 ];
-/** Readers load them with the README. */
 const LARGEST_BYTES = 150_000;
-/** Fields for days show them as the reader's language does. Readers of the pictures see ISO dates, as in this one. */
 const LANGUAGE = "en-CA";
 
 const { url, end } = await findDemo();

@@ -68,7 +68,6 @@ function responseTo(request: IncomingMessage, body: Buffer, objects: Map<string,
   return found === undefined ? refusal(404, "NoSuchKey") : { status: 200, said: found };
 }
 
-/** The parts of an upload come one after the other. Only joined parts are an object. */
 function uploaded({
   method = "",
   key,

@@ -29,10 +29,8 @@ const ZONES = ["Asia/Tokyo", "America/New_York"];
 
 let database: URL;
 let views: readonly View[];
-/** Rows of each view. */
 let counts = new Map<string, number>();
 
-/** One database for all clients: they only read. */
 beforeAll(async () => {
   const { url, drop } = await createTestDatabase();
   const store = openStore({ url });
@@ -96,7 +94,6 @@ async function rowCounts(client: pg.ClientBase, all: readonly View[]): Promise<[
   return found;
 }
 
-/** A day, an instant at midnight UTC, a count, a sum of counts and a cost; and who is asking. */
 const VALUES = [
   `SELECT usage_date, traces, is_final FROM reporting.fct_usage_workspace_daily
    WHERE workspace_id = '${WORKSPACE}' AND usage_date = '2026-03-01'`,
@@ -118,7 +115,6 @@ const RESPONSES = [
   ["true"],
 ];
 
-/** The columns of all views in order, by `view.column`. */
 const columnNames = () =>
   views.flatMap((view) => view.columns.map(({ name }) => `${view.name}.${name}`)).sort();
 
@@ -160,7 +156,6 @@ describe("JDBC", () => {
         .map(([name]) => name)
         .sort(),
     ).toEqual(columnNames());
-    // OTHER, DISTINCT, STRUCT and JAVA_OBJECT are what a driver makes of a type that it does not know.
     expect([...new Set(of("column").map(([, type]) => type))].sort()).toEqual([
       "BIGINT",
       "BIT",
@@ -203,7 +198,6 @@ describe("ODBC", () => {
         .split("\n")
         .map((line) => line.split("\t"));
     };
-    // Without a schema the driver describes views of the first one of the path.
     const described: string[][] = [];
     for (const path of ["reporting", "reporting_detail"]) {
       const ofPath = views.filter(({ schema }) => schema === path).map(({ name }) => `help ${name}`);
@@ -211,7 +205,6 @@ describe("ODBC", () => {
     }
     const columns = described.filter(([, schema]) => schema?.startsWith("reporting"));
     expect(columns.map(([, , view, name]) => `${view}.${name}`).sort()).toEqual(columnNames());
-    // Of ODBC's types: 0 is unknown.
     const types = new Set(columns.map(([, , , , code, name]) => `${name} ${code}`));
     expect([...types].sort()).toEqual([
       "bool -7",
@@ -245,7 +238,6 @@ describe("psql", () => {
       const args = [database.href, "-X", "-A", "-t", ...commands.flatMap((one) => ["-c", one])];
       return (await run("psql", args, { env, maxBuffer: 1 << 26 })).stdout.trim().split("\n");
     };
-    // Verbose: the comments too.
     const described = await psql("\\dv+ reporting*.*");
     expect(described).toHaveLength(views.length);
     expect(described.filter((line) => !line.includes("Grain:"))).toEqual([]);
@@ -254,7 +246,6 @@ describe("psql", () => {
     );
     await expectCounts(new Map(read.map((line) => [line.split("|")[0] ?? "", Number(line.split("|")[1])])));
     const shown = await psql(...VALUES);
-    // An instant is shown in the session's zone, and is the same one; a day is a day.
     const cells = shown.map((line) => line.split("|")).map((row) => row.map(toInstant));
     expect(cells).toEqual(RESPONSES);
   });
@@ -269,7 +260,6 @@ function toInstant(cell: string): string {
 
 describe("a driver of Node, in a process of the zone", () => {
   const require = createRequire(import.meta.url);
-  /** Runs a program with the connection, the views and the queries as JSON in its argument; it prints JSON. */
   async function inZone<T>(zone: string, program: string, driver: string): Promise<T> {
     const connection = {
       host: database.hostname,
@@ -350,7 +340,6 @@ describe("a driver of Node, in a process of the zone", () => {
       program,
       driver,
     );
-    // "inferred" is what it makes of a type that it does not know.
     expect(said.columns.filter((column) => !column.startsWith("precise"))).toEqual([]);
     await expectCounts(new Map(said.counts));
     // It reads whole numbers as floats: big ones have to be cast, as docs/bi.md says.
@@ -407,7 +396,6 @@ describe("Python", () => {
 });
 
 function odbcDriver(): string | undefined {
-  // It fails where no driver was ever installed, or the last one is gone.
   const { stdout: installed } = spawnSync("odbcinst", ["-q", "-d"], { encoding: "utf8" });
   return /^\[(PostgreSQL.*Unicode.*|psqlodbcw?)\]$/im.exec(installed ?? "")?.[1];
 }

@@ -118,7 +118,6 @@ describe.skipIf(untested("CONTROL_PLANE_URL"))("control plane", () => {
     });
   });
 
-  // Creating one on a live platform costs money and minutes.
   test.runIf(LOCAL)("a deployment is created, deployed step by step, updated, and may fail", async () => {
     const created = await request(
       "POST",

@@ -7,21 +7,17 @@ import { fileURLToPath } from "node:url";
 
 export const TOOLS = dirname(fileURLToPath(import.meta.url));
 
-/** Packages that an environment's list does not pin are the newest of this day. */
 export const UNTIL = "2026-11-30";
 
-/** Environments of Python: packages that need different versions of a third are apart. `without`: dependencies that are not needed. */
 export const PYTHON: Readonly<
   Record<string, { packages: readonly string[]; without?: readonly string[]; python?: string }>
 > = {
   dbt: {
     packages: ["dbt-core==1.12.6", "dbt-postgres==1.11.0", "dbt-metricflow==0.15.0"],
-    // It builds itself from a file of another host. dbt uses it only where a flag names it.
     without: ["dbt-core-experimental-parser"],
   },
   engines: { packages: ["duckdb==2.0.1", "chdb==4.4.0", "polars==2.1.0", "pyarrow==26.0.1"] },
   "dbt-old": { packages: ["dbt-core==1.10.23", "dbt-postgres==1.11.0"] },
-  // Its older versions, for older Python, do not start with the packages of today.
   focus: { packages: ["focus-validator==2.2.1", "pyarrow==20.0.0"], python: "3.12" },
   readers: {
     packages: [
@@ -38,23 +34,18 @@ export const PYTHON: Readonly<
   mcp: {
     packages: ["fastmcp==4.2.3", "mcp==2.3.0", "openai-agents==0.24.0", "pydantic-ai-slim[mcp]==2.68.0"],
   },
-  // Clients that need the first version of the official SDK.
   "mcp-1": { packages: ["langchain-mcp-adapters==0.3.1", "mcp==1.30.0", "mcp-use==1.7.0"] },
 };
 
-/** From Maven Central. */
 export const JARS = [{ group: "org.postgresql", name: "postgresql", version: "42.7.14" }] as const;
 
 interface Counterpart {
   readonly name: string;
-  /** What the tests do with it. */
   readonly does: string;
   readonly version: () => string | undefined;
-  /** A file of this folder, and how the titles of its tests begin. */
   readonly tests: readonly [file: string, title?: string];
 }
 
-/** Folder of an environment of Python. */
 export function venvOf(name: string): string {
   return join(TOOLS, ".installed", name);
 }
@@ -94,7 +85,6 @@ const ofCommand =
   () =>
     /\d+(?:\.\d+)+/.exec(spawnSync(command, args, { encoding: "utf8" }).stdout ?? "")?.[0];
 
-/** Of the environment of engines. */
 const ofEngines = (name: string) => () =>
   globSync(`lib/python*/site-packages/${name}-*.dist-info`, { cwd: venvOf("engines") })[0]?.match(
     /-([\d.]+)\.dist-info$/,

@@ -55,9 +55,7 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
   const workspace = (window: Window, bucket: string, settleAfterMs = 0) =>
     loadRows(store, { ...of("workspace"), window, rows: [[bucket, WORKSPACE, 9]], settleAfterMs });
   await workspace(windowOf("hour", "2026-03-02T00:00Z", "2026-03-02T10:00Z"), "2026-03-02T03:00Z");
-  // Provisional.
   await workspace(windowOf("day", "2026-03-07", "2026-03-08"), "2026-03-07", 1e12);
-  // A whole month, which upgrades are shown of.
   await loadRows(store, { ...of("project"), window: { ...march, start: begun.end }, rows: [] });
   const fetch = { meter: "traces", sourceId, purpose: "load", groupBy: "user", workspaces: 1 } as const;
   const { fetchNumber } = await beginFetch(store.db, { ...fetch, window: begun });
@@ -89,7 +87,6 @@ async function filledStore(): Promise<{ store: Store; url: string }> {
 describe("the SQL of the dashboard", () => {
   test("runs as usage_reader and shows what is loaded", async () => {
     const { store, url } = await filledStore();
-    // 3 March has none.
     await createPrices(store, [{ unitPrice: "0.0005", to: "2026-03-03" }]);
     const client = await connect(url);
     // What no panel may be without: an open difference, a restatement and a late change of the days shown, a closed month.
@@ -119,7 +116,6 @@ describe("the SQL of the dashboard", () => {
       if (xField !== undefined) expect(names[0], title).toBe(xField);
     }
     const empty = [...rows].filter(([, count]) => count === 0).map(([title]) => title);
-    // It shows this month, of which nothing is loaded here: see the test of the month under way.
     expect(empty).toEqual(["Estimated cost of this month"]);
   });
 });
@@ -137,7 +133,6 @@ test("the month under way is compared with the same days of the month before, an
   });
   const load = (from: DateTime, to: DateTime, settleAfterMs: number) => {
     const days = Array.from({ length: to.diff(from, "days").days }, (_, i) => from.plus({ days: i }));
-    // As many traces as the day of the month says, times ten in the month under way; today's never count.
     const rows = days.map((at) => [day(at), WORKSPACE, at.day * (at < first ? 1 : 10)] as const);
     return loadRows(store, {
       sourceId,
@@ -193,7 +188,6 @@ test("the month under way is compared with the same days of the month before, an
 });
 
 describe("metrics", () => {
-  /** Labels of each metric that a process which has worked exposes; a histogram under its series' names. */
   async function exposed(): Promise<Map<string, Set<string>>> {
     const { store } = await filledStore();
     await store.transaction(({ client }) =>

@@ -16,7 +16,6 @@ import { type Ran, SCHEMAS, setupReader, troubles } from "./dbt/reader.ts";
 
 const DOCS = new URL("../../docs/dbt/", import.meta.url);
 const [ONE, TWO] = WORKSPACES;
-/** Ids of a dimension: of two projects, users or keys. */
 const idsOf = (groupBy: GroupBy, workspaceId: string) =>
   groupBy === "workspace" ? [workspaceId] : [`${groupBy}-1`, `${groupBy}-2`];
 const ID = {
@@ -53,7 +52,6 @@ test.for(["dbt", "dbt-old"] satisfies (keyof typeof PYTHON)[])(
     const first = await dbt("build");
     expect(troubles(first)).toEqual([]);
     const tests = first.results.filter(({ kind }) => kind === "test");
-    // Each takes a query of the reader's database.
     expect(tests.length).toBeGreaterThan(40);
     expect(tests.length).toBeLessThan(80);
     await expectConserved(admin);
@@ -111,7 +109,6 @@ interface Described {
   readonly columns: Readonly<Record<string, { description: string }>>;
 }
 
-/** What each metric is of the views, by month. */
 const METRICS: Readonly<Record<string, readonly [value: string, from: string]>> = {
   usage_traces: ["sum(traces)", "reporting.fct_usage_workspace_daily WHERE is_final"],
   ...Object.fromEntries(
@@ -186,14 +183,12 @@ test("marts hold the final days of the views, every later change of them reaches
   const days = (of: string) => ["01", "02", "03", "04"].map((day) => `2026-03-${day} ${of}`);
   for (const groupBy of GROUPINGS) expect(first[groupBy]).toEqual([...days("1"), ...days("2")].sort());
   await expectConserved(admin);
-  // 3 March was final without usage: it is known, and 0.
   const { rows } = await admin.query(
     `SELECT project_id, traces FROM ${SCHEMAS.plain}.usage_etl__project_daily WHERE usage_date = '2026-03-03'`,
   );
   expect(rows).toEqual(WORKSPACES.map(() => ({ project_id: null, traces: "0" })));
 
   const [p1] = idsOf("project", ONE) as [string];
-  // Restated: a count changed, another retired, on one day; on the next all of them retired.
   await load(
     "project",
     ONE,
@@ -203,9 +198,7 @@ test("marts hold the final days of the views, every later change of them reaches
       ["2026-03-04", p1, 13],
     ],
   );
-  // An old day that was provisional is final now.
   await load("user", ONE, ["2026-03-05", "2026-03-06"], [["2026-03-05", "user-1", 18]]);
-  // A final day failed.
   await failScopes(store, {
     scopeIds: await scopesOf(store.db, { sourceId, groupBy: "api_key", stride: "day", workspaceIds: [TWO] }),
     period: windowOf("day", "2026-03-02", "2026-03-03"),
@@ -238,7 +231,6 @@ test("marts hold the final days of the views, every later change of them reaches
   const SINGULAR = ["test", "--select", "marts_equal_the_views", "every_source_is_fresh"];
   const FRESHNESS = ["source", "freshness", "--select", "source:usage_etl.usage.*"];
   expect(failed(await dbt(...SINGULAR))).toEqual([null, []]);
-  // Both: a mart that lost a row of a final month, and a dimension that stalls for two days.
   await load("user", ONE, ["2026-03-05", "2026-04-01"], [["2026-03-05", "user-1", 18]]);
   await run();
   await admin.query(`DELETE FROM ${SCHEMAS.plain}.usage_etl__user_daily WHERE usage_date = '2026-03-02'`);
@@ -247,17 +239,14 @@ test("marts hold the final days of the views, every later change of them reaches
     FROM usage.trace_scope s WHERE coverage.scope_id = s.scope_id AND s.group_by = 'user'`);
   expect(failed(await dbt(...SINGULAR))).toEqual([null, ["every_source_is_fresh", "marts_equal_the_views"]]);
   expect((await dbt(...FRESHNESS)).results.map(({ status }) => status)).toEqual(["error"]);
-  // Of other sources nothing stalls.
   const others = ["--vars", "usage_etl_sources: [other]"];
   expect(failed(await dbt(...SINGULAR, ...others))).toEqual([null, []]);
-  // Everything twice has keys that occur twice.
   await admin.query(`
     INSERT INTO ${SCHEMAS.plain}.usage_etl__user_daily SELECT * FROM ${SCHEMAS.plain}.usage_etl__user_daily`);
   const [, doubled] = failed(await dbt("test", "--select", "usage_etl__user_daily"));
   expect(doubled).toContainEqual(expect.stringMatching(/^unique_usage_etl__user_daily/));
 });
 
-/** Workspace days of each mart that a transaction after this one wrote, as `date workspace`. */
 async function writtenSince(client: pg.Client, transaction: string): Promise<Record<string, string[]>> {
   const written: Record<string, string[]> = {};
   for (const groupBy of GROUPINGS) {
@@ -287,7 +276,6 @@ function loader(store: Store, sourceId: number) {
   };
 }
 
-/** Each mart has, day by day and id by id, the final figures of its view, and no other days. */
 async function expectConserved(client: pg.Client): Promise<void> {
   for (const groupBy of GROUPINGS) {
     const figures = (from: string) =>

@@ -17,7 +17,6 @@ test("ClickHouse fills its views from a set in a bucket, and again from the newe
     [two, 6],
   ]);
   await write({ place });
-  // The file of the first day stays beside the one that replaces it.
   await load("project", FIRST, [[one, 9]]);
   expect(await write({ place })).toMatchObject({ removed: 0 });
 

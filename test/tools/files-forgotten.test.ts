@@ -30,7 +30,6 @@ test("forgetting a source removes its files and its manifest, and leaves those o
     usageEtl(args, { DATABASE_URL: url, USAGE_EXPORT_DIR: bucket.address, ...environment });
   const dry = await run(["source", "forget", "default", "--dry-run"]);
   expect(dry.stdout).toMatch(new RegExp(`Also: ${before - others.length} files in s3://usage/warehouse`));
-  // A refusal removes no file either.
   expect((await run(["source", "forget", "default"])).stderr).toContain("records_kept");
   expect((await bucket.list("")).size).toBe(before);
   const forgotten = await run(["source", "forget", "default", "--with-records"]);
@@ -46,14 +45,12 @@ test("check and views name a source that the database does not know, and forgett
   const files = (await place.list("")).size;
   const store = openStore({ url });
   const by = { name: "ada", role: "operator", via: "command" } as const;
-  // As a process that was killed before it removed the files, or a release that removed none.
   await forgetSource(store, { sourceId: 1, slug: "default", withRecords: true, dryRun: false, by });
   await store.close();
   const run = (args: string[]) => usageEtl(args, { DATABASE_URL: url, USAGE_EXPORT_DIR: folder });
   const named = `default: ${files} files of a source that the database does not know`;
   expect(await run(["files", "check"])).toMatchObject({ code: 4, stdout: expect.stringContaining(named) });
   expect((await run(["files", "views", "duckdb"])).stderr).toContain(named);
-  // The set of another database is its own.
   const other = await setupFiles();
   await other.load("workspace", FIRST, [[WORKSPACES[0], 9]]);
   const elsewhere = { DATABASE_URL: url, USAGE_EXPORT_DIR: other.folder };

@@ -65,7 +65,6 @@ test.each(ALL_ENGINES)(
     await withEngine(engine, url, { folder, manifest }, async (run) => {
       for (const { query, columns: names, rows: expected } of responses) {
         const { columns, rows } = await run(query);
-        // Of SELECT *, the columns that files have.
         const kept = names.flatMap((name, at) =>
           /SELECT \*/.test(query) && !columns.includes(name) ? [] : at,
         );
@@ -80,7 +79,6 @@ test.each(ALL_ENGINES)(
   },
 );
 
-/** Reads files by name as data frames do: without SQL, the views and the manifest's types. */
 test.each(DATA_FRAMES)(
   "$name reads the files of every view as Postgres has them, in the order that they say",
   async (engine) => {
@@ -95,7 +93,6 @@ test.each(DATA_FRAMES)(
       expect(found.columns, view).toEqual(columns.map(({ name }) => name));
       expect(found.rows.map(plain).sort(), view).toEqual((expected.get(view) ?? []).map(plain).sort());
       rowsRead += found.rows.length;
-      // A year of a view has at most twelve files.
       const years = Map.groupBy(files, ({ month }) => month?.slice(0, 4));
       expect(Math.max(...[...years.values()].map((one) => one.length)), view).toBeLessThanOrEqual(12);
     }
@@ -104,13 +101,11 @@ test.each(DATA_FRAMES)(
   },
 );
 
-/** A row as a text, whatever digits, instants and truth are written as. */
 function plain(row: readonly (string | null)[]): string {
   return row
     .map((value) => {
       if (value === null) return "";
       if (/^(t|f|true|false)$/i.test(value)) return value.slice(0, 1).toLowerCase();
-      // An instant in UTC, which not every engine marks as such.
       const [, instant, micros = ""] =
         /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(\.\d*[1-9])?\.?0*(?:\+00(?::00)?)?$/.exec(value) ?? [];
       if (instant !== undefined) return `${instant}${micros}`;

@@ -21,7 +21,6 @@ test("a set of another database is replaced only by who says so", async () => {
   const refusal = { code: "files_of_another_database", message: expect.stringContaining(place.address) };
   await expect(second.write({ place, views })).rejects.toMatchObject(refusal);
   expect(await manifestOf(place)).toEqual(set);
-  // Also one that began when there was none.
   const elsewhere = await openPlace(join(folder, "elsewhere"), { signal });
   const late = atManifest(
     elsewhere,
@@ -31,7 +30,6 @@ test("a set of another database is replaced only by who says so", async () => {
   await expect(second.write({ place: late, views })).rejects.toMatchObject({ code: refusal.code });
   expect((await manifestOf(elsewhere)).database).toBe(set.database);
   expect(await wrongFiles(elsewhere)).toEqual([]);
-  // The command says it, doctor too, and the order to take over is the command's.
   const run = (args: string[]) =>
     usageEtl(args, {
       DATABASE_URL: second.url,
@@ -71,7 +69,6 @@ test("a database keeps its name where Postgres keeps its identifier to itself, a
      grant select on usage.source to ${role}; revoke execute on function pg_control_system() from public`,
   );
   onTestFinished(async () => void (await client.query(`drop owned by ${role}; drop role ${role}`)));
-  // The pooler does not know that login.
   const url = new URL(await pastPooler(one.url));
   Object.assign(url, { username: role, password: "x" });
   const limited = await nameOf({ url: url.href });
@@ -125,7 +122,6 @@ test("a writer whose lock is lost while it deletes leaves the files of a newer s
     [await pathOf(8), 8],
   ]);
   await load("workspace", FIRST, [[WORKSPACES[0], 9]]);
-  // The one that is deleted last belongs to the newer set again.
   const last = replaced.get([...replaced.keys()].sort().at(-1) ?? "") as number;
   let removed = 0;
   let newer: Manifest | undefined;

@@ -50,7 +50,6 @@ test(`files hold what the views show, and a killed writer leaves the last set wh
       expect(killed).toBeUndefined();
       expect(await readWithDuckDb(url, folder, now)).toEqual(shown);
     }
-    // The last time all views that are written by default.
     await write({ keepMs: pick(2) * DAY_MS, ...(step === STEPS - 1 ? { views: [] } : {}) });
     expect(await wrongFiles(place)).toEqual([]);
     const manifest = await manifestOf(place);
@@ -92,7 +91,6 @@ test("only months whose figures changed are written again, and old files go afte
   const first = await write({ views: ["fct_usage_workspace_daily", "dim_workspace"] });
   const before = await manifestOf(place);
   expect(await write({ views: ["fct_usage_workspace_daily"] })).toMatchObject({ written: 0, removed: 0 });
-  // The same response again changes when it was fetched, not what it says.
   await load("workspace", FIRST, [[WORKSPACES[0], 7]]);
   expect(await write({ views: ["fct_usage_workspace_daily"] })).toMatchObject({ written: 0 });
   await load("workspace", SECOND, [[WORKSPACES[0], 9]]);
@@ -112,13 +110,11 @@ test("only months whose figures changed are written again, and old files go afte
       before.datasets.dim_workspace?.files[0]?.path,
     ].sort() as unknown as string[],
   );
-  // A reader of the set before still finds its files.
   expect((await checkFiles(place, before, { signal })).wrong).toEqual([]);
   await writeFile(join(folder, "fct_usage_workspace_daily", "notes.txt"), "not ours");
   expect(await write({ views: ["fct_usage_workspace_daily"], keepMs: 0 })).toMatchObject({ removed: 2 });
   expect((await checkFiles(place, before, { signal })).wrong).toHaveLength(2);
   expect(await readdir(join(folder, "fct_usage_workspace_daily"))).toContain("notes.txt");
-  // What somebody deleted or cut is written again.
   await rm(join(folder, fileOf(after, FIRST)?.path ?? ""));
   await writeFile(join(folder, fileOf(after, SECOND)?.path ?? ""), "cut");
   expect(await wrongFiles(place)).toHaveLength(2);
@@ -218,7 +214,6 @@ test("a view without rows has its columns and types, and a wider column is writt
       is_final: "BOOLEAN",
     });
   for (const types of await typesIn("of_a_customer")) expect(types.traces).toBe("DECIMAL(20,4)");
-  // Also days long before and after those of the source.
   const manifest = await manifestOf(place);
   expect(await readWithDuckDb(url, folder, manifest)).toEqual(await readViews(url, manifest));
   expect(await write({ views })).toMatchObject({ written: 0 });

@@ -16,7 +16,6 @@ export const PROJECTS = [1, 2, 3].map((n) => `00000000-0000-4000-8000-0000000000
 const SOME = ["fct_usage_workspace_daily", "fct_usage_project_daily", "fct_cost_by_id_daily", "dim_project"];
 export const { signal } = new AbortController();
 
-/** A database with one source, a folder for its files, and what loads and writes them. */
 export async function setupFiles() {
   const { store, url } = await setupMigrated();
   const sourceId = await addSource(store, { slug: "default", workspaceIds: WORKSPACES, dataStart: FIRST });
@@ -54,14 +53,12 @@ export function dayAfter(from: number, days: number): string {
   return new Date(from + days * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** Error: there is none. */
 export async function manifestOf(place: Place): Promise<Manifest> {
   const manifest = await readManifest(place, "default");
   if (manifest === undefined) throw new Error("there is no manifest");
   return manifest;
 }
 
-/** Files that are not as the manifest says. */
 export async function wrongFiles(place: Place) {
   return (await checkFiles(place, await manifestOf(place), { signal })).wrong;
 }

@@ -8,7 +8,6 @@ import { loadRows, windowOf } from "../support/store.ts";
 const [WORKSPACE] = WORKSPACES;
 const columns = factsOf("CostAndUsage").map(({ column }) => column);
 
-/** Columns that FOCUS asks for only where a condition holds, which does not hold here. */
 const NEVER_FILLED = [
   "AvailabilityZone",
   "CapacityReservationId",
@@ -27,7 +26,6 @@ const NEVER_FILLED = [
   "RegionId",
   "RegionName",
 ];
-/** Those whose condition holds for parts of a charge only. */
 const FILLED_BY_RESOURCE = [
   "AllocatedMethodDetails",
   "AllocatedMethodId",

@@ -11,10 +11,8 @@ import { loadRows, windowOf } from "../support/store.ts";
 import { temporaryFolder } from "../support/temporary.ts";
 import { notInstalled, venvOf } from "./counterparts.ts";
 
-/** The validator of FOCUS knows the rules of 1.2 and no newer ones. Our files are of 1.4, which test/reporting/focus checks. */
 const VERSION = "1.2.0.1";
 
-/** Rules that our files break. Any other is a defect. */
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
   "Columns that 1.3 renamed and removed: ProviderName, PublisherName": [
     "BilledCost-C-000-M",
@@ -95,7 +93,6 @@ test.for([COST.table, `${COST.table}_by_resource`])(
   },
 );
 
-/** Names of the rules that a file breaks. */
 async function brokenRules(file: string, folder: string): Promise<string[]> {
   const report = join(folder, "report.xml");
   const venv = venvOf("focus");
@@ -109,7 +106,6 @@ async function brokenRules(file: string, folder: string): Promise<string[]> {
   ];
   const output = ["--block-download", "--output-type", "unittest", "--output-destination", report];
   await promisify(execFile)(join(venv, "bin/focus-validator"), ["--data-file", file, ...options, ...output], {
-    // It opens its list of currencies by a relative path.
     cwd: join(venv, globSync("lib/*/site-packages", { cwd: venv })[0] ?? ""),
     maxBuffer: 1e9,
   });

@@ -21,7 +21,6 @@ install("uv", venvOf("uv"), UV, (folder) => {
   run("python3", "-m", "venv", folder);
   run(join(folder, "bin/pip"), "install", "--quiet", `uv==${UV}`);
 });
-// The versions of pyenv, of which `PATH` has one alone.
 const pythons = globSync(join(homedir(), ".pyenv/versions/3.*/bin"));
 for (const [name, { packages, without = [], python }] of Object.entries(PYTHON)) {
   install(

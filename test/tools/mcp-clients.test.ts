@@ -8,10 +8,7 @@ import { setupPages, TOKENS } from "../support/pages.ts";
 import { setupSource } from "../support/reporting.ts";
 import { notInstalled, venvOf } from "./counterparts.ts";
 
-/** MCP clients of Python. */
-
 const PROGRAM = fileURLToPath(new URL("clients/mcp_clients.py", import.meta.url));
-/** A count that no float has, a cost, a name with other letters, a missing value, a day. */
 const SQL = `SELECT 9007199254740993 AS traces, 0.1234567890::numeric(38, 10) AS cost, '営業, =1' AS name, NULL AS nothing,
   DATE '2026-03-01' AS day`;
 

@@ -16,8 +16,6 @@ import { Secret } from "../../src/core/base/secret.ts";
 import { deploymentClientsOf } from "../../src/features/agents/clients.ts";
 import { listen } from "../support/listen.ts";
 
-/** Our A2A client on the protocol's own server, which nobody here wrote: it refuses ended tasks as live platforms do. */
-
 const message = { assistantId: "agent", text: "hello" };
 
 test.each([
@@ -57,7 +55,6 @@ test.each([
     undefined,
     undefined,
   ]);
-  // A stream is refused with a document in place of events.
   const other = await a2a.send(message);
   const again = { contextId: other.contextId, taskId: other.taskId };
   const states = [];
@@ -68,7 +65,6 @@ test.each([
   expect(lost.message).toContain("-32001");
 });
 
-/** An echoing agent on the protocol's own server, which speaks the given versions. */
 async function officialServer(versions: readonly string[]) {
   const bodies: { method: string; params: { message?: Record<string, unknown> } }[] = [];
   let url = "";

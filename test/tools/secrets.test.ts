@@ -5,12 +5,9 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../support/temporary.ts";
 
-/** gitleaks knows the secrets that tests made up (.gitleaks.toml), and finds any other. */
-
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const isThere = spawnSync("gitleaks", ["version"], { stdio: "ignore" }).error === undefined;
 
-// `go install github.com/zricethezav/gitleaks/v8@latest`; without it the test is skipped.
 test.skipIf(!isThere)("gitleaks finds no secret in the tree, and finds one that is added", () => {
   const folder = temporaryFolder();
   const archive = execFileSync("git", ["archive", "HEAD"], { cwd: ROOT, maxBuffer: 1e9 });

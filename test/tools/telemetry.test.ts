@@ -36,7 +36,6 @@ interface Export {
   }[];
 }
 
-/** Runs what the document shows, once for each version, and returns the module for `--import`. */
 function installSdk(version: string): string {
   const [, script = ""] =
     /## Traces[\s\S]*?```sh\n([\s\S]*?)```/.exec(readFileSync(join(ROOT, "docs/monitoring.md"), "utf8")) ??
@@ -89,7 +88,6 @@ test.each(["0.223.0", "0.301.0"])(
         ),
       );
     const jobs = () => spans().filter(({ name }) => name.includes("fetch-default"));
-    // A job that a worker ended, and the span of the process that queued it.
     const pair = await poll(
       () => {
         const child = jobs().find(({ parentSpanId }) => jobs().some(({ spanId }) => spanId === parentSpanId));

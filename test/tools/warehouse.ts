@@ -15,7 +15,6 @@ import { skipThis } from "../support/services.ts";
 import { inSchema } from "../support/views.ts";
 import { notInstalled, venvOf } from "./counterparts.ts";
 
-/** Rows as texts, null as null, in an order of their own. */
 export type Rows = (string | null)[][];
 
 interface Files {
@@ -38,10 +37,8 @@ export const CLICKHOUSE: Engine = inPython("ClickHouse", "clickhouse");
 export const DUCKDBS = [OLDER_DUCKDB, NEWEST_DUCKDB];
 export const ALL_ENGINES = [...DUCKDBS, CLICKHOUSE];
 
-/** They read files by their names: see engine.py. */
 export const DATA_FRAMES = [inPython("pyarrow", "arrow"), inPython("polars", "polars")];
 
-/** How each engine makes the views of a script, and reads the rows of a query. */
 const ENGINE_VIEWS = {
   duckdb: {
     create: async (run: Run, script: string) => void (await run(script)),
@@ -100,7 +97,6 @@ function inPython<L extends string>(name: string, language: L): Engine<L> {
 const texts = (rows: readonly (readonly unknown[])[]): Rows =>
   rows.map((row) => row.map((value) => (value === null ? null : String(value))));
 
-/** Asks an engine what the files in a folder hold, through the views that `files views` makes. */
 export async function withEngine<T>(
   { language, open }: Engine,
   url: string,
@@ -136,7 +132,6 @@ export async function fillClickHouse(run: Run, script: string): Promise<void> {
   for (const [, view] of script.matchAll(/MATERIALIZED VIEW (\S+)/g)) await run(`SYSTEM WAIT VIEW ${view}`);
 }
 
-/** Every dataset of a manifest, as DuckDB reads it. */
 export function readWithDuckDb(url: string, folder: string, manifest: Manifest): Promise<Map<string, Rows>> {
   return withEngine(OLDER_DUCKDB, url, { folder, manifest }, async (run) => {
     const found = new Map<string, Rows>();
@@ -149,7 +144,6 @@ export function readWithDuckDb(url: string, folder: string, manifest: Manifest):
   });
 }
 
-/** The same datasets as the views show them now. */
 export async function readViews(url: string, manifest: Manifest): Promise<Map<string, Rows>> {
   const client = await connectPlain(url);
   const found = new Map<string, Rows>();
@@ -177,7 +171,6 @@ export async function openFilesOf(folder: string): Promise<string[]> {
   return (await Promise.all(links)).filter((path) => path.startsWith(`${folder}/`));
 }
 
-/** A place whose process is killed before its `at`th change: nothing after it happens. It is the folder that has this address. */
 export function killedBefore(place: Place, at: number): Place {
   let changes = 0;
   const live = () => {
@@ -197,7 +190,6 @@ export function killedBefore(place: Place, at: number): Place {
           live();
           await file.commit();
         },
-        // Linux closes the file of a killed process. Nobody deletes it.
         async abandon() {
           await file.abandon();
           await writeFile(`${join(place.address, name)}.0badc0de.part`, "cut");
@@ -211,7 +203,6 @@ export function killedBefore(place: Place, at: number): Place {
   };
 }
 
-/** A place where something happens right before the manifest is created, or when it has been written but is not in its place. */
 export function atManifest(place: Place, moment: "create" | "write", happen: () => Promise<void>): Place {
   return {
     ...place,
@@ -230,7 +221,6 @@ export function atManifest(place: Place, moment: "create" | "write", happen: () 
   };
 }
 
-/** Ends the connection of the process that writes files of a database, and with it its lock. */
 export async function endWriter(url: string): Promise<void> {
   const client = await connectPlain(url);
   const { rows } = await client.query<{ ended: string }>(

@@ -12,8 +12,6 @@ import { createMetrics } from "../../src/web/metrics.ts";
 import { listenInTest } from "../support/listen.ts";
 import { temporaryFolder } from "../support/temporary.ts";
 
-/** The files for containers fit the program. No container engine is needed. */
-
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
@@ -28,7 +26,6 @@ const servicesOf = (path: string) =>
 const services = servicesOf("docker-compose.yml");
 const changed = servicesOf("docs/deploy/compose-secrets.yml");
 
-/** With Compose's `${NAME:-default}` and `$$`, which are all that the files use. */
 function environmentOf(name: string, given: Record<string, string> = {}, more: Service = {}) {
   const interpolate = (text: string) =>
     text.replaceAll(/\$(\$|\{(\w+):-([^}]*)\})/g, (_, all: string, variable: string, otherwise: string) =>
@@ -92,7 +89,6 @@ describe("docs/deploy/compose-secrets.yml", () => {
     expect(volumes).toEqual([`./secrets:${CREDENTIALS_DIRECTORY}:ro`]);
     const folder = temporaryFolder();
     const read = () => withEnvFile({ ...environment, CREDENTIALS_DIRECTORY: folder });
-    // Without files nothing stands in for them.
     const { databaseUrl, sources, redis } = readConfig(read());
     expect([databaseUrl, sources, redis?.access().password]).toEqual([undefined, [], undefined]);
     for (const secret of Object.keys(SETTINGS).filter(isSecret)) {
@@ -116,7 +112,6 @@ test("metrics have names by which Prometheus knows counters, and a text", async 
   expect(types.map(([, name]) => name).filter((name) => !helped.has(name))).toEqual([]);
 });
 
-// Debian's package `prometheus` has it; without it the tests are skipped.
 test.skipIf(!isThere("promtool"))("promtool accepts the metrics", async () => {
   const input = await exposed();
   const { status, stdout, stderr } = spawnSync("promtool", ["check", "metrics"], { input, encoding: "utf8" });

@@ -4,7 +4,6 @@ import { expect, test } from "vitest";
 
 /** Which folders and features may import which. The rules for layers are in biome.jsonc. */
 
-/** Folders of features, in the order of src/features.ts. `servers` starts local servers for the demo, and registers nothing. */
 function folders(): string[] {
   const text = readFileSync("src/features.ts", "utf8");
   const folderOf = new Map(
@@ -16,7 +15,6 @@ function folders(): string[] {
   return ["servers", ...[...list.matchAll(/\w+/g)].map(([name]) => folderOf.get(name) ?? name)];
 }
 
-/** Imports of another feature, as `feature -> other: file`. */
 function importsBetween(
   files: Readonly<Record<string, string>>,
 ): { from: string; to: string; file: string }[] {
@@ -36,7 +34,6 @@ function againstTheOrder(files: Readonly<Record<string, string>>): string[] {
     .map(({ file, to }) => `${file} imports ${to}`);
 }
 
-/** Pairs of folders of which each imports the other. */
 function mutualFolders(files: Readonly<Record<string, string>>): string[] {
   const imports = new Set(
     Object.entries(files).flatMap(([file, text]) =>

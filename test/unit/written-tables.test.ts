@@ -6,7 +6,6 @@ import { expect, test } from "vitest";
  * forget it. A statement of another module is an error, unless `OTHERS` says why it stays.
  */
 
-/** Tables by module: a path in `src`, or in `src/core/store`. */
 const MODULES: Readonly<Record<string, readonly string[]>> = {
   "features/owners/alert-routes.store.ts": ["route"],
   "web/ended-sessions.ts": ["ended_session"],
@@ -103,14 +102,10 @@ const OTHERS: readonly { readonly file: string; readonly why: string; readonly t
     { file: "features/costs/keep-costs.store.ts", why: "closes the costs of a close", tables: ["close"] },
   ];
 
-/** Statements with a table's name that is not in their text. Undefined: no table of the schema, such as a temporary one. */
 const NAMED_ELSEWHERE: Readonly<Record<string, readonly string[] | undefined>> = {
-  // clearTime: its callers name the table.
   "catalog/scope-time.ts": undefined,
   "features/catalog/move-data-start.store.ts": ["dated_record", "hourly_record"],
-  // Removes from every table.
   "features/catalog/forget.store.ts": undefined,
-  // COPY, for load.ts.
   "db/copy.ts": undefined,
   "load/load-statements.ts": ["dated_record", "hourly_record"],
   "proof/export-stage.ts": undefined,
@@ -119,7 +114,6 @@ const NAMED_ELSEWHERE: Readonly<Record<string, readonly string[] | undefined>> =
 
 const STATEMENT =
   /\b(?:insert\s+into|delete\s+from|merge\s+into|truncate|copy|update)\s+(?:only\s+)?(?:usage\.(\w+)|(\$\{))/gi;
-/** Tables that functions in SQL write: what is derived, and names, which one response at a time learns. */
 const FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
   "migrations/0001_baseline/10_source.sql": ["configuration_change"],
   "migrations/0001_baseline/20_entity.sql": ["entity_name", "recent_naming"],
@@ -132,7 +126,6 @@ const FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
 const CLEARED = /\bclearTime\(\s*[\w.]+,\s*(?:"(\w+)"|(\w))/g;
 const BUILT = /\b(?:insertInto|updateTable|deleteFrom|mergeInto|replaceInto)\(\s*(?:"usage\.(\w+)")?/g;
 
-/** Tables that a file writes, as its text says. */
 function writtenBy(file: string, text: string): Set<string> {
   const written = new Set<string>();
   for (const [statement, table] of [STATEMENT, CLEARED, BUILT].flatMap((one) => [...text.matchAll(one)])) {
@@ -151,7 +144,6 @@ test("each table is written in its module", () => {
     const name = file.replace(/^src\/(core\/store\/)?/, "");
     for (const table of writtenBy(name, readFileSync(file, "utf8"))) found.push(`${table}: ${name}`);
   }
-  // COPY names it by the stride.
   found.push(
     "dated_record: load/load.ts",
     "hourly_record: load/load.ts",

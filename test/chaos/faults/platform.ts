@@ -5,7 +5,6 @@ import { all, type FaultOf } from "../world/fault.ts";
 import type { HostileResponse } from "../world/platform.ts";
 import type { World } from "../world/world.ts";
 
-/** Every fault that the stand-in knows hits this share of its responses. */
 function rates(share: number, ...names: FaultName[]) {
   return async ({ standin, dice }: World) => {
     const each = Object.fromEntries(names.map((name) => [name, share / names.length]));

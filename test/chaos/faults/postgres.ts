@@ -17,7 +17,6 @@ async function connect({ postgres }: World): Promise<pg.Client> {
   return client;
 }
 
-/** The next commits of loads, of all workers together, lose their reply. */
 function loseReplies(fate: "cut" | "silent", count: number) {
   return async (world: World) => {
     let left = count;
@@ -29,12 +28,9 @@ function loseReplies(fate: "cut" | "silent", count: number) {
   };
 }
 
-/** A standby, and the wire it replicates through. */
 let standby: { readonly server: Server; readonly cutOff: () => void } | undefined;
-/** The folder of a small disk. */
 let disk = "";
 
-/** While more and more is to be stored. */
 function fillDisk(world: World): () => Promise<void> {
   const filler = join(disk, "filler");
   const ends = [repeatedly(200, () => fill(filler)), repeatedly(100, () => world.change())];
@@ -88,7 +84,6 @@ export const POSTGRES_FAULTS: readonly FaultOf[] = [
     begin: async (world) => {
       if (standby === undefined) throw new Error("no standby");
       const { server, cutOff } = standby;
-      // What is loaded from here on is lost.
       cutOff();
       const { platform } = world;
       const before = platform.requests;
@@ -145,7 +140,6 @@ export const POSTGRES_FAULTS: readonly FaultOf[] = [
           throw error;
         }),
       );
-      // Locks scopes in the opposite order of loads, which waits for loads that wait for it.
       const stop = repeatedly(200, () =>
         rival
           .query(`BEGIN; SET LOCAL lock_timeout = '3s';

@@ -4,10 +4,8 @@ import { type FaultOf, repeatedly } from "../world/fault.ts";
 import { MANNERS } from "../world/receiver.ts";
 import type { World } from "../world/world.ts";
 
-/** Long enough for messages that are under way to reach their limits, and for those that wait behind them. */
 const SENT_WITHIN_MS = 180_000;
 
-/** Something to send: an incident that the receiver was notified of, and that is over. */
 const OVER = `WITH state AS (
     INSERT INTO usage.route_state (source_id, route) SELECT source_id, 'default' FROM usage.source
     ON CONFLICT (source_id, route) DO UPDATE SET next_try_at = NULL
@@ -17,7 +15,6 @@ const OVER = `WITH state AS (
   ON CONFLICT (source_id, route, kind, owner) DO UPDATE SET ended_at = NULL`;
 const IS_SENT = "SELECT FROM usage.notification WHERE kind = 'difference' AND ended_at IS NOT NULL";
 
-/** Runs the job more often than its schedule, and each time with something to send. */
 async function sendAlerts({ redis, sql }: World): Promise<void> {
   await sql(OVER);
   const { hostname: host, port, password } = new URL(redis.url);
@@ -46,7 +43,6 @@ export const RECEIVER_FAULTS: readonly FaultOf[] = [
       return async () => {
         await stop();
         world.receiver.manner = "well";
-        // A message under way keeps the others back, and once it fails the route waits for up to an hour.
         const isSent = async () => {
           await sendAlerts(world);
           return poll(async () => (await world.sql(IS_SENT)).length > 0, {

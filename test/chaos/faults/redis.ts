@@ -49,7 +49,6 @@ export const REDIS_FAULTS: readonly FaultOf[] = [
       await poll(async () => (await keys.info("replication")).includes("master_link_status:up"), {
         deadlineMs: 60_000,
       });
-      // What is written from here on is lost.
       wire.cut({ newOnes: true });
       await pause(6_000);
       await world.redis.kill();

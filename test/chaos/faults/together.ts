@@ -16,7 +16,6 @@ const NEXT = {
 function joinsWithClockOff(seconds: number) {
   return async (world: World) => {
     const joined = await world.addWorker({ environment: clockOff(seconds) });
-    // Its own health is red, and nobody waits for it.
     joined.isGone = true;
     const stopChanging = repeatedly(300, () => world.change());
     await pause(10_000);
@@ -31,24 +30,20 @@ function joinsWithClockOff(seconds: number) {
   };
 }
 
-/** Backfills ask again for what syncs are loading; syncs leave out what is under way. */
 function requestedTwice(world: World): () => Promise<void> {
   return repeatedly(3_000, () => world.createBackfill());
 }
 
-/** Loads by hand ask for what syncs load, whatever is under way. */
 function alongsideService(world: World, lines: Parameters<World["loadByHand"]>[0]): () => Promise<void> {
   return repeatedly(100, () => world.loadByHand(lines));
 }
 
-/** 20 s before it, in Berlin. The month ends some days after clocks went back from 3:00 to 2:00. */
 const IN_BERLIN = [
   ["a month ends, on servers that have daylight saving time", "2026-10-31T23:59:40Z"],
   ["clocks go back by an hour", "2026-10-25T00:59:40Z"],
   ["clocks go forward by an hour", "2026-03-29T00:59:40Z"],
 ] as const;
 
-/** A world in Berlin at that time. */
 function inBerlin(startsAt: number) {
   return async () => {
     moveClocks(startsAt);

@@ -9,12 +9,10 @@ import type { Worker, World } from "../world/world.ts";
 /** How long the service may take to exit after SIGTERM, milliseconds. */
 const EXIT_WITHIN_MS = 25_000;
 
-/** Blocks the event loop at SIGUSR2 (block-on-signal.ts). */
 const BLOCKING = {
   NODE_OPTIONS: `--import=${fileURLToPath(new URL("../world/block-on-signal.ts", import.meta.url))}`,
 };
 
-/** Kills a worker with `kill -9` at that moment of one of its loads; another worker is started at the end. */
 async function killAt(world: World, moment: "before" | "after"): Promise<() => Promise<void>> {
   const victim = worker(world);
   await new Promise<void>((struck) => {
@@ -44,7 +42,6 @@ function killAtRandom(sent: "onStatement" | "onRedis", most: number) {
   };
 }
 
-/** The same, again and again. */
 function killedAtRandom(sent: "onStatement" | "onRedis", most: number, times: number) {
   return async (world: World): Promise<() => Promise<void>> => {
     for (let i = 1; i < times; i++) {
@@ -55,13 +52,8 @@ function killedAtRandom(sent: "onStatement" | "onRedis", most: number, times: nu
   };
 }
 
-/**
- * Each kill hits the few tasks that are under way, and a new worker takes them again once their locks have ended, half a minute later.
- * How many kills fit into that depends on the machine.
- */
 const KILLED_FOR_MS = 600_000;
 
-/** The most claims of one fetch task that neither ended nor were handed back. */
 async function mostClaims(world: World): Promise<number> {
   const [row] = await world.sql<{ most: number | null }>(
     "SELECT max(open_claims)::integer AS most FROM usage.fetch_task",
@@ -69,7 +61,6 @@ async function mostClaims(world: World): Promise<number> {
   return row?.most ?? 0;
 }
 
-/** SIGTERM, and its exit in time with code 0. */
 async function endInTime(victim: Worker, withinMs = EXIT_WITHIN_MS): Promise<void> {
   const since = performance.now();
   kill(victim, "SIGTERM");

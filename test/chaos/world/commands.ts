@@ -5,8 +5,6 @@ import { now } from "../../support/clock.ts";
 import type { Event } from "./history.ts";
 import type { World } from "./world.ts";
 
-/** Commands that people run meanwhile, and whether the tables bear out what they said. */
-
 const FINAL_DAYS_AGO = 4;
 const PATIENCE_MS = 120_000;
 
@@ -36,7 +34,6 @@ function day({ range }: World, index: number): string {
   return new Date(range.start + index * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** Exit code 0 of these says that every final day of the range is loaded. */
 async function contradiction(
   world: World,
   [name]: readonly string[],

@@ -11,15 +11,12 @@ export interface Allowed {
 
 /** One fault, and what may be expected of the service. */
 export interface Fault extends FaultOf {
-  /** What it strikes. Two faults at once never strike the same. */
   readonly on: "workers" | "redis" | "postgres" | "platform" | "receiver" | "together";
 }
 
 export interface FaultOf {
   readonly name: string;
-  /** Causes it. Resolves, once it is there, to what ends it. */
   readonly begin: (world: World) => Promise<() => Promise<void>>;
-  /** How long it lasts, seconds. */
   readonly forS: number;
   /** From its end until every figure is right and no work is left, seconds. */
   readonly withinS: number;
@@ -33,15 +30,12 @@ export interface FaultOf {
   readonly withoutBackfill?: true;
   /** Default: usage changes until the fault is over. Here `begin` changes it, since it waits for figures that stand still. */
   readonly withoutChanges?: true;
-  /** The platform contradicts itself, or Postgres goes back in time: only the end is checked. */
   readonly withoutHistory?: true;
-  /** Part of the short form. */
   readonly isShort?: true;
   /** May be drawn at random: it can be overlapped, and needs no world of its own. */
   readonly isRandom?: true;
 }
 
-/** The first worker that was not ended. */
 export function worker(world: World): Worker {
   const [first] = all(world);
   if (first === undefined) throw new Error("no worker is left");
@@ -85,7 +79,6 @@ export interface Planned {
   readonly forMs: number;
 }
 
-/** At most one fault strikes a target at a time; faults of different targets overlap. */
 const GAP_MS = { least: 1_000, most: 15_000 };
 
 /** The faults of a run, by its seed alone. */

@@ -7,9 +7,7 @@ import type { World } from "./world.ts";
 /** What the platform could respond and what Postgres showed, in order, and a checker of both. */
 
 export type Event =
-  /** From then on, the platform responds with this figure. */
   | { readonly at: number; readonly kind: "answerable"; readonly key: string; readonly traces: number }
-  /** Postgres shows this figure, by a response that was asked for under this number at that time. Null: nothing. */
   | {
       readonly at: number;
       readonly kind: "shown";
@@ -24,7 +22,6 @@ export type Event =
       readonly name: string;
       readonly phase: "begins" | "ends" | "missed";
     }
-  /** A command of the product ended. `wrong`: what it said and the tables did not bear out. */
   | {
       readonly at: number;
       readonly kind: "command";
@@ -33,7 +30,6 @@ export type Event =
       readonly wrong: string | null;
     };
 
-/** The clocks of this process and of Postgres are one, read at different instants. */
 const SLACK_MS = 50;
 
 /**
@@ -49,7 +45,6 @@ export function violationsOf(events: readonly Event[]): string[] {
   const found: string[] = [];
   for (const event of events) {
     if (event.kind === "answerable") {
-      // Before the first figure there was none.
       const known = versions.get(event.key) ?? [{ from: Number.NEGATIVE_INFINITY, traces: 0 }];
       known.push({ from: event.at, traces: event.traces });
       versions.set(event.key, known);
@@ -72,7 +67,6 @@ export function violationsOf(events: readonly Event[]): string[] {
         version.from <= at + SLACK_MS &&
         (known[i + 1]?.from ?? Number.POSITIVE_INFINITY) >= fetchedAt - SLACK_MS,
     );
-    // A figure that the platform never had is zero.
     if (!wasAnswerable && !(known.length === 0 && (traces ?? 0) === 0)) {
       const requested = new Date(fetchedAt).toISOString();
       found.push(
@@ -92,13 +86,11 @@ interface Shown {
 export interface Recorder {
   readonly events: Event[];
   note(event: Event): void;
-  /** Looks once more and ends. */
   stop(): Promise<void>;
 }
 
 const LOOK_EVERY_MS = 700;
 
-/** Notes each change of the world, and looks at the figures of days that are not final again and again: each time one snapshot of Postgres. */
 export function record(world: World, file?: string): Recorder {
   const events: Event[] = [];
   const responded = new Map<string, number>();
@@ -129,7 +121,6 @@ export function record(world: World, file?: string): Recorder {
       const isNewer = before !== undefined && now.fetchNumber !== before.fetchNumber;
       const isNews = before === undefined || before.traces !== now.traces || (isNewer && !hasResponse);
       const isOlder = before !== undefined && (now.fetchNumber ?? 0) < (before.fetchNumber ?? 0);
-      // The response before it was perhaps no news, and then nobody has noted its number.
       if (isOlder) note({ at: snapshot.at, kind: "shown", key, ...before });
       else if (!isNews) continue;
       note({ at: snapshot.at, kind: "shown", key, ...now });
@@ -157,7 +148,6 @@ export function record(world: World, file?: string): Recorder {
 
 const RECENT_DAYS = 3;
 
-/** Figures of days that are not final, zeros left out. */
 function figuresOf(standin: Standin, { range, workspaceIds }: World) {
   const start = Math.floor(range.end / DAY_MS) * DAY_MS - RECENT_DAYS * DAY_MS;
   const days = { start, end: Math.ceil(range.end / DAY_MS) * DAY_MS };
@@ -167,7 +157,6 @@ function figuresOf(standin: Standin, { range, workspaceIds }: World) {
   ]);
 }
 
-/** Records and coverage in one snapshot, under the keys of `inLedger`. */
 async function snapshotOf(world: World) {
   const start = Math.floor(world.range.end / DAY_MS) * DAY_MS - RECENT_DAYS * DAY_MS;
   const [row] = await world.sql<{ at: number; records: Stored[] | null; coverage: Covered[] | null }>(

@@ -16,7 +16,6 @@ import { API_KEY, type Worker, type World } from "./world.ts";
 const LINES_A_MINUTE = 20;
 const EXIT_WITHIN_MS = 25_000;
 
-/** What is still wrong: figures that differ from the truth, and work that is not done. */
 async function whatIsLeft(world: World): Promise<string[]> {
   const { truth, range, workspaceIds } = world;
   const days = { start: range.start, end: Math.ceil(range.end / DAY_MS) * DAY_MS };
@@ -88,7 +87,6 @@ export async function checkEverything(world: World, allowed: Allowed = {}): Prom
 }
 
 const QUEUES = ["control-default", "fetch-default"];
-/** A worker at rest takes about 150 MB. */
 const MOST_MB = 350;
 
 /** What a process that has nothing to do must not hold: jobs, transactions of Postgres, memory; and it says nothing. */
@@ -105,7 +103,6 @@ async function whatIsHeld(world: World): Promise<string[]> {
     QUEUES.map(async (queue) => ({ queue, jobs: await world.keys.llen(`{usage-etl}:${queue}:active`) })),
   );
   return [
-    // Syncs begin every few seconds.
     ...active.filter(({ jobs }) => jobs > 1).map(({ queue, jobs }) => `${jobs} jobs of ${queue}`),
     ...((idle?.sessions ?? 0) > 0 ? [`${idle?.sessions} transactions`] : []),
     ...(warnings() > before ? ["a log that grows"] : []),
@@ -116,7 +113,6 @@ async function whatIsHeld(world: World): Promise<string[]> {
   ];
 }
 
-/** Resident, MB; 0 where the system has no `/proc`. */
 function memoryOf(pid: number): number {
   const status = existsSync(`/proc/${pid}/status`) ? readFileSync(`/proc/${pid}/status`, "utf8") : "";
   return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_000);
@@ -126,7 +122,6 @@ function isWarning({ level = 0 }: ReturnType<Worker["log"]>[number]): boolean {
   return level >= 40 || ["warn", "error", "fatal"].includes(String(level));
 }
 
-/** Codes that a process logged too often within one minute. */
 function floods(worker: Worker): string[] {
   const counts = new Map<string, number>();
   for (const { time = "", code, msg } of worker.log().filter(isWarning)) {
@@ -147,14 +142,12 @@ async function checkExit(worker: Worker): Promise<void> {
   expect([code, performance.now() - since < EXIT_WITHIN_MS]).toEqual([0, true]);
 }
 
-/** No password and no key in output, in Redis or in the list of processes. */
 async function checkSecrets({ workers, keys }: World): Promise<void> {
   const found = (text: string) => [PASSWORD, API_KEY].filter((secret) => text.includes(secret));
   for (const { running } of workers) {
     expect(found(running.said.stdout + running.said.stderr)).toEqual([]);
   }
   const { stdout } = spawnSync("ps", ["-eo", "args"], { encoding: "utf8" });
-  // The servers of the test have it nowhere on their command lines either.
   expect(found(stdout)).toEqual([]);
   for await (const names of keys.scanStream({ match: "*", count: 1_000 })) {
     for (const name of names as string[]) {

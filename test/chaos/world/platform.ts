@@ -15,14 +15,11 @@ export interface HostilePlatform {
   hostile: { readonly response: HostileResponse; readonly every: number } | undefined;
   /** Usage requests so far. */
   readonly requests: number;
-  /** Called with each usage request before it is passed on. */
   onUsageRequest: () => void;
-  /** Another certificate, from the next connection on. */
   present(certificate: Certificate): void;
   close(): Promise<void>;
 }
 
-/** A proxy in front of the stand-in. It keeps the framing of responses, cut or whole. */
 export async function openPlatform(target: string, certificate?: Certificate): Promise<HostilePlatform> {
   let requests = 0;
   const isHit = (url: URL) => {
@@ -90,7 +87,6 @@ function send(response: ServerResponse, kind: Exclude<HostileResponse, "doubled"
   response.writeHead(200, { "content-type": "application/json" }).end();
 }
 
-/** Each record twice: whole JSON, and every sum is wrong. */
 async function sendDoubled(received: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = (await json(received)) as { usage?: unknown[] };
   const usage = (body.usage ?? []).flatMap((record) => [record, record]);

@@ -3,7 +3,6 @@ import { text } from "node:stream/consumers";
 import { drip, flood } from "../../support/agent-server.ts";
 import { listenInTest } from "../../support/listen.ts";
 
-/** What the receiver of alerts does with a message. */
 export const MANNERS = ["well", "drips", "holds", "refuses", "redirects", "never ends"] as const;
 
 export interface Receiver {

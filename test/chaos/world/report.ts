@@ -2,8 +2,6 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { World } from "./world.ts";
 
-/** What a run leaves in the folder that main.ts names: a line for each row, and the logs of rows that failed. */
-
 const { CHAOS_OUT = "" } = process.env;
 
 export type Line =
@@ -13,7 +11,6 @@ export type Line =
       readonly lasted: number;
       readonly recovered: number;
       readonly within: number;
-      /** Of a random run: faults that struck, and figures that were seen to change. */
       readonly faults?: number;
       readonly shown?: number;
     };
@@ -32,7 +29,6 @@ function keepLogs({ workers }: World, name: string): void {
   });
 }
 
-/** Does the work of a row, and leaves its line, or its logs where it fails. */
 export async function reported(world: World, fault: string, work: () => Promise<Line>): Promise<void> {
   try {
     note(await work());

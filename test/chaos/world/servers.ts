@@ -35,7 +35,6 @@ import { poll } from "../../support/poll.ts";
 
 /** Postgres and Redis that a test may kill, freeze and start again. They keep port, password and data. */
 
-/** Of both servers. Output, Redis and process lists are searched for it. */
 export const PASSWORD = "chaos-server-password";
 
 const BASE = "/tmp";
@@ -43,12 +42,9 @@ const INPUT = { say: () => {}, env: { PATH: process.env.PATH ?? "" } };
 
 export interface Server {
   readonly port: number;
-  /** Folder of its data. */
   readonly dir: string;
-  /** The address without a wire: the test's own way in. */
   readonly url: string;
   start(): Promise<void>;
-  /** As `kill -9`. Resolves when all processes of the server are gone. */
   kill(): Promise<void>;
   /** Alive, but it does nothing. */
   freeze(): void;
@@ -113,7 +109,6 @@ function serverOf({ dir, port, url, command, user, ping }: ServerInput): Server 
   };
 }
 
-/** Process ids; none where the system has no `/proc`. */
 function childrenOf(parent: number): number[] {
   const pids = existsSync("/proc/self/stat") ? readdirSync("/proc").map(Number).filter(Number.isInteger) : [];
   return pids.filter((pid) => statOf(pid)?.parent === parent);
@@ -121,7 +116,6 @@ function childrenOf(parent: number): number[] {
 
 function isAlive(pid: number): boolean {
   const stat = statOf(pid);
-  // A zombie waits for whoever adopted it, and does nothing more.
   return stat !== undefined && stat.state !== "Z";
 }
 
@@ -139,9 +133,7 @@ function statOf(pid: number) {
 const DURABLE = ["fsync=off", "synchronous_commit=on", "max_connections=60", "shared_buffers=64MB"];
 
 interface PostgresOptions {
-  /** Where the folder of its data lies. */
   readonly base?: string;
-  /** Where it replicates from, as a standby. */
   readonly standbyOf?: { readonly port: number };
   readonly settings?: readonly string[];
 }
@@ -206,7 +198,6 @@ async function createCluster() {
   return { template, programs };
 }
 
-/** A Redis, not started. */
 export async function createRedis({ aof = true }: { aof?: boolean } = {}): Promise<Server> {
   const program = await redisProgram(INPUT);
   const dir = mkdtempSync(join(BASE, "usage-etl-chaos-redis-"));
@@ -226,7 +217,6 @@ export async function createRedis({ aof = true }: { aof?: boolean } = {}): Promi
   return serverOf({ dir, port, url, command: [program, config], ping: pingRedis });
 }
 
-/** Removes the last bytes of a stopped Redis's append-only file, as a crash of the machine does. */
 export function cutAppendOnlyFile(server: Server, bytes: number): void {
   const folder = join(server.dir, "appendonlydir");
   const [last] = readdirSync(folder)
@@ -249,7 +239,6 @@ export function smallDisk(size: string): string {
   return disk;
 }
 
-/** Adds to the file as much as its disk takes. */
 export function fill(file: string): void {
   spawnSync("dd", ["if=/dev/zero", `of=${file}`, "bs=64k", "conv=notrunc", "oflag=append"]);
   spawnSync("dd", ["if=/dev/zero", `of=${file}`, "bs=1k", "conv=notrunc", "oflag=append"]);
@@ -261,11 +250,9 @@ function run(...command: string[]): void {
   if (status !== 0) throw new Error(`${command.join(" ")}: ${error?.message ?? stderr}`);
 }
 
-/** Settings of a process whose clock is that many seconds off. */
 export function clockOff(seconds: number): Record<string, string> {
   const folder = mkdtempSync(join(tmpdir(), "usage-etl-chaos-clock-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  // Postgres runs as another user.
   chmodSync(folder, 0o755);
   const library = buildClock(folder);
   if (library === undefined) throw new Error("the clock cannot be compiled: install a C compiler (`cc`)");

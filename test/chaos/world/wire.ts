@@ -1,12 +1,9 @@
 import { type Filter, type Link, PASS } from "../../support/relay.ts";
 
-/** What happens to the end of a load's transaction. */
 type CommitFate = "pass" | "cut" | "silent";
 
-/** `before`: the rows are copied, COMMIT is not sent. `after`: Postgres has committed, the reply is on its way. */
 export type CommitHook = (moment: "before" | "after") => CommitFate;
 
-/** What a process sends: `statement` before each statement, `commit` at the end of loads. */
 interface PostgresHooks {
   readonly commit: CommitHook;
   readonly statement: () => void;
@@ -40,7 +37,6 @@ export function statementsOf({ commit: hook, statement }: PostgresHooks): Filter
   };
 }
 
-/** Calls `piece` before each piece that a process sends: to Redis, that is one command or several. */
 export function piecesOf(piece: () => void): Filter {
   return {
     ...PASS,
@@ -59,11 +55,9 @@ function meets(fate: CommitFate, link: Link): boolean {
 
 interface Frame {
   readonly type: string;
-  /** The text that the message begins with. */
   readonly text: () => string;
 }
 
-/** Cuts bytes into messages and passes on those before the first that `goesOn` refuses. */
 function frames(isTypedFromStart: boolean) {
   let rest: Buffer = Buffer.alloc(0);
   let isTyped = isTypedFromStart;
@@ -83,7 +77,6 @@ function frames(isTypedFromStart: boolean) {
         isOver = true;
         break;
       }
-      // Only the first message of a client has no type.
       isTyped = true;
       at = end;
     }

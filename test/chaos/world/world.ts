@@ -17,39 +17,27 @@ import { openReceiver, type Receiver } from "./receiver.ts";
 import { createPostgres, createRedis, type Server } from "./servers.ts";
 import { type CommitHook, piecesOf, statementsOf } from "./wire.ts";
 
-/** What a row of chaos acts on. Everything ends with the test. */
 export interface World {
   readonly dice: Dice;
   readonly standin: Standin;
   /** Changed as the stand-in is, and never asked by the product: what Postgres must hold in the end. */
   readonly truth: Standin;
   readonly platform: HostilePlatform;
-  /** Where alerts go. */
   readonly receiver: Receiver;
-  /** The primaries. A failover replaces them. */
   redis: Server;
   postgres: Server;
   readonly workers: Worker[];
-  /** Days with usage, the last one up to where the platform's clock stands. */
   readonly range: Interval;
   readonly workspaceIds: readonly string[];
-  /** Settings of every process, with the wires of none. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Starts another worker, with wires of its own. */
   addWorker(options?: WorkerOptions): Promise<Worker>;
-  /** Rows of Postgres, past all wires. */
   sql<T>(text: string, parameters?: unknown[]): Promise<T[]>;
-  /** Redis, past all wires. */
   keys: Redis;
   /** The clock of every process, epoch milliseconds. */
   now(): number;
-  /** More traces of a stream in an hour that is not final. */
   change(): void;
-  /** Called after each change. */
   onChange: () => void;
-  /** Fetches hours of the last days again, final or not, in the background: dozens of fetch tasks. */
   createBackfill(): Promise<number>;
-  /** Runs a command past all wires. */
   command(...args: string[]): Promise<Ended>;
   /** Fetches the last days in a process of its own, without the queue, over lines that are so slow (milliseconds a piece). */
   loadByHand(lines: { readonly postgresMs?: number; readonly platformMs?: number }): Promise<void>;
@@ -62,7 +50,6 @@ export interface WorldOptions {
   readonly postgres?: Server;
   readonly environment?: Readonly<Record<string, string>>;
   readonly worker?: WorkerOptions;
-  /** The platform speaks TLS. */
   readonly authority?: ReturnType<typeof createAuthority>;
   /** What the clock of every process shows at the start, epoch milliseconds (clock.ts). Default: the time. */
   readonly startsAt?: number;
@@ -70,7 +57,6 @@ export interface WorldOptions {
 
 const DAYS = 8;
 const WORKSPACES = 2;
-/** bigint as a number, as the product reads it. */
 const NUMBERS: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) =>
     oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format as "text"),
@@ -209,20 +195,15 @@ function day(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-/** A process of the service, with wires of its own to its servers. */
 export interface Worker {
   readonly running: Running;
   readonly postgres: Relay;
   readonly redis: Relay;
   readonly platform: Relay;
-  /** What becomes of the end of its loads. */
   onCommit: CommitHook;
-  /** Called before each statement, and before each piece that goes to Redis. */
   onStatement: () => void;
   onRedis: () => void;
-  /** All it wrote that is a log line. */
   log(): LogLine[];
-  /** Whether it was ended on purpose. */
   isGone: boolean;
 }
 
@@ -237,10 +218,8 @@ interface LogLine {
 }
 
 interface WorkerOptions {
-  /** Folder of another release. */
   readonly release?: string;
   readonly environment?: Readonly<Record<string, string>>;
-  /** A file that takes its output, in place of pipes. */
   readonly output?: string;
 }
 
@@ -297,7 +276,6 @@ async function startWorker(world: World, { release, environment, output }: Worke
   };
   await poll(
     () => {
-      // A server that is away ends it; whoever supervises it starts it again.
       if (running.process.exitCode === UNREACHABLE) running = begin();
       return running.said.stderr.includes("serving as");
     },

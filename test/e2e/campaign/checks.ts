@@ -5,8 +5,6 @@ import type { Ended } from "../../support/cli.ts";
 import { differences, type Figures, inLedger } from "../../support/tables.ts";
 import type { World } from "./world.ts";
 
-/** What a command said, against the tables, read here by queries of its own. */
-
 export const DIMENSIONS = ["workspace", "project", "user", "api_key"] as const;
 
 interface RangeLine {
@@ -17,7 +15,6 @@ interface RangeLine {
 }
 
 interface Requested {
-  /** ISO days; `to` is not included. */
   readonly from: string;
   readonly to: string;
   readonly stride: "day" | "hour";
@@ -26,7 +23,6 @@ interface Requested {
   readonly hoursFrom?: string;
 }
 
-/** Exit codes that say nothing about the range: the command stopped on the way. */
 const STOPPED = [1, 2, 5, 6];
 
 /** A load's exit code is 0 only if the view shows every bucket as loaded, and its lines count what the view counts. */
@@ -52,7 +48,6 @@ export async function checkLoad(
   expect([explained, sorted(said)]).toEqual([explained, sorted(shown)]);
 }
 
-/** Daily figures by status, from the view; `empty` and `ok` are final. */
 async function statuses(
   { bench, env }: World,
   { from, to, stride, dimensions }: Requested,
@@ -64,7 +59,6 @@ async function statuses(
      GROUP BY 1`,
     [stride, from, to, dimensions, configured(env)],
   );
-  // A day whose hours are not kept up to date has no row before they are loaded.
   const days = ((Date.parse(to) - Date.parse(from)) / DAY_MS) * dimensions.length * configured(env).length;
   const unlisted = days - rows.reduce((sum, row) => sum + row.days, 0);
   const missing = unlisted === 0 ? [] : [{ status: "missing", days: unlisted }];
@@ -73,7 +67,6 @@ async function statuses(
   return counts;
 }
 
-/** Daily figures by the status of their hours, from a day on. */
 async function hourStatuses({ bench, env }: World, from: string): Promise<Map<string, number>> {
   const rows = await bench.sql<{ status: string; days: number }>(
     `SELECT CASE WHEN status IN ('ok', 'empty') THEN 'final' ELSE status END AS status, count(*)::integer AS days
@@ -84,7 +77,6 @@ async function hourStatuses({ bench, env }: World, from: string): Promise<Map<st
   return new Map(rows.map(({ status, days }) => [status, days]));
 }
 
-/** The workspaces that the next command reads. */
 const configured = (env: World["env"]) => env.USAGE_WORKSPACE_IDS?.split(",") ?? [];
 
 const sorted = (counts: ReadonlyMap<string, number>) => [...counts].sort(([a], [b]) => a.localeCompare(b));
@@ -107,7 +99,6 @@ export async function checkFinalFigures(world: World): Promise<void> {
   expect([world.story.slice(-8), wrong]).toEqual([world.story.slice(-8), []]);
 }
 
-/** Traces by workspace and day in the stand-in's ledger, whether the key reads the workspace or not. */
 function workspaceDays({ bench }: World): Map<string, number> {
   const { standin, dataStart, today } = bench;
   const edges: number[] = [];
@@ -122,7 +113,6 @@ function workspaceDays({ bench }: World): Map<string, number> {
   return sums;
 }
 
-/** No statement about a next attempt lies in the past, and failures are counted as the table has them. */
 export async function checkStatus(world: World, ended: Ended & { said: unknown }): Promise<void> {
   const [source] = ended.said as readonly {
     readonly failures: readonly { parts: number; nextRetry: string | null }[];
@@ -136,14 +126,12 @@ export async function checkStatus(world: World, ended: Ended & { said: unknown }
   const parts = source.failures.reduce((sum, one) => sum + one.parts, 0);
   expect([parts, source.openDifferences]).toEqual([stored?.failures, stored?.differences]);
   for (const { nextRetry } of source.failures) {
-    // The command has read the clock of Postgres a moment before.
     if (nextRetry !== null)
       expect(Date.parse(nextRetry)).toBeGreaterThan((stored?.now.getTime() ?? 0) - 20_000);
   }
   if (ended.code === 0) expect(parts).toBe(0);
 }
 
-/** A reconciliation that ends with 0 leaves every final day of the range as the platform has it, in all dimensions. */
 export async function checkReconciled(
   world: World,
   ended: Ended & { said: unknown },
@@ -169,7 +157,6 @@ export async function checkReconciled(
   expect([world.story.slice(-8), differences(shown, expected)]).toEqual([world.story.slice(-8), []]);
 }
 
-/** The final figures that the daily views show, and the dimensions, days and workspaces that they call final. */
 async function finalFigures({ bench }: World, { from, to }: Pick<Requested, "from" | "to">) {
   const shown: Figures = new Map();
   for (const [dimension, id] of Object.entries(ID_COLUMNS)) {
@@ -198,7 +185,6 @@ const ID_COLUMNS = {
   api_key: "api_key_short_key",
 } as const;
 
-/** Dimension, day and workspace of a line of figures. */
 function cellOf(line: string): string {
   const [groupBy = "", , bucket = "", workspace = ""] = line.split(" ");
   return `${groupBy} ${bucket.slice(0, 10)} ${workspace}`;
@@ -211,7 +197,6 @@ export interface Closed {
   readonly digest?: string | null;
 }
 
-/** A closed month holds the totals that its days had, of all workspaces but those that were left out. */
 export async function checkClosed(world: World, ended: Ended & { said: unknown }): Promise<void> {
   if (STOPPED.includes(ended.code ?? 1)) return;
   const { bench, monthStart } = world;
@@ -232,7 +217,6 @@ export async function checkClosed(world: World, ended: Ended & { said: unknown }
   expect(traces).toBe(days.reduce((sum, day) => sum + day.traces, 0));
 }
 
-/** All figures that reporting shows, as one text: a command that only tidies up leaves it as it was. */
 export async function figures({ bench }: World): Promise<string> {
   const rows = await bench.sql<{ digest: string }>(
     `SELECT md5(string_agg(x, '|' ORDER BY x)) AS digest FROM (

@@ -17,7 +17,6 @@ import {
 } from "./checks.ts";
 import { command, note, WORKSPACES, type World } from "./world.ts";
 
-/** A step of a campaign: it changes the platform or a setting, or runs a command and checks what it said. */
 type Step = (world: World) => Promise<void> | void;
 
 async function sync(world: World): Promise<void> {
@@ -29,7 +28,6 @@ async function sync(world: World): Promise<void> {
   await checkLoad(world, ended, { from, to, stride: "day", dimensions: DIMENSIONS, hoursFrom });
 }
 
-/** The one that applies: a later one in the configuration moves nothing once days are loaded. */
 async function dataStart({ bench }: World): Promise<string> {
   const [source] = await bench.sql<{ day: string }>("SELECT data_start::text AS day FROM usage.source");
   return source?.day ?? dayOf(bench.dataStart);
@@ -48,7 +46,6 @@ async function backfill(world: World): Promise<void> {
   await checkLoad(world, ended, { from, to, stride, dimensions });
 }
 
-/** Part of the days from the data start on, today included. */
 async function someDays(world: World, most: number): Promise<{ from: string; to: string }> {
   const { dice, bench } = world;
   const start = Date.parse(await dataStart(world));
@@ -76,7 +73,6 @@ function fault({ bench, dice, ...world }: World): void {
   note({ ...world, bench, dice }, `fault ${JSON.stringify(one)} x${times} on ${match.query.group_by}`);
 }
 
-/** Changes one count of the past: late traces, or traces that the platform takes back. */
 function restate(world: World): void {
   const { bench, dice, restated } = world;
   const { ledger, organisation } = bench.standin;
@@ -207,7 +203,6 @@ export async function heal(world: World): Promise<void> {
   bench.standin.faults.clear();
   world.loseLater = undefined;
   restoreAll(world);
-  // A stride that a fault made not available is asked about again after a day.
   await passTime(world);
   Object.assign(env, {
     USAGE_SETTLE_AFTER: "P3D",

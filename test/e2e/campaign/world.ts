@@ -5,7 +5,6 @@ import { type Ended, usageEtl } from "../../support/cli.ts";
 import { startProxy } from "../../support/proxy.ts";
 import { type Bench, setReadable, setup } from "../../support/source.ts";
 
-/** What a campaign acts on: a platform with faults, a database, and the settings that the next command gets. */
 export interface World {
   readonly bench: Bench;
   readonly dice: Dice;
@@ -18,7 +17,6 @@ export interface World {
   readonly restated: Set<string>;
   /** Lets the key lose a workspace after so many usage requests of the next command. */
   loseLater: { after: number; workspace: number } | undefined;
-  /** Each step and what it printed, for the message of a failure. */
   readonly story: string[];
 }
 
@@ -69,7 +67,6 @@ export async function makeWorld(seed: number): Promise<World> {
   return world;
 }
 
-/** Runs a command with `--json` and notes what it said. */
 export async function command(world: World, ...args: string[]): Promise<Ended & { said: unknown }> {
   const ended = await usageEtl([...args, "--json"], world.env);
   world.loseLater = undefined;

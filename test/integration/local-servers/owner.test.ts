@@ -9,8 +9,6 @@ import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
 import { poll } from "../../support/poll.ts";
 
-// A server ends with its owner, however the owner ends.
-
 const OWNER = join(import.meta.dirname, "../../support/services-owner.ts");
 const env: NodeJS.ProcessEnv = { ...process.env, DATABASE_URL: undefined, REDIS_URL: undefined };
 
@@ -65,7 +63,6 @@ async function inRedis<T>(url: string, request: (redis: Redis) => Promise<T>): P
   return response;
 }
 
-/** Both ports refuse. */
 async function gone(owned: Owned): Promise<void> {
   await Promise.all(
     [owned.postgres, owned.redis].map((url) => poll(() => refuses(Number(new URL(url).port)))),

@@ -7,8 +7,6 @@ import { alertSettings, startWebhook } from "../../support/alerts.ts";
 import { setOwners } from "../../support/owners.ts";
 import { type Bench, senderOn, setReadable, setup } from "../../support/source.ts";
 
-/** Each condition, from loaded usage to the webhook, when it begins, grows and ends. */
-
 let bench: Bench;
 let heard: Awaited<ReturnType<typeof startWebhook>>["heard"];
 let settings: AlertSettings;
@@ -104,7 +102,6 @@ test.each([
   },
 );
 
-/** Budgets of a period that began before the first loaded day, and ends before the forecast exhausts half a budget. */
 const setBudgets = async (...budgets: readonly string[]) => {
   await bench.sql(
     `INSERT INTO usage.billing_period (source_id, ends_at, read_at)
@@ -136,7 +133,6 @@ test("a budget sends an alert with each mark that it passes, and when it is chan
   await set(traces);
   expect(await send()).toEqual(BEGUN);
   expect(heard.at(-1)?.text).toContain("(100 %) this billing period. It was used up on ");
-  // A budget that is raised passes its marks anew. The same file applied again is no news.
   await set(traces * 2);
   expect(await send()).toEqual(BEGUN);
   await set(traces * 2);
@@ -174,7 +170,6 @@ test("a budget of all sources is an incident of the first that is configured", a
      SELECT (jsonb_populate_record(s, '{"source_id": 0, "slug": "gone"}')).* FROM usage.source s`,
   );
   await setOwners(bench.store, "rules: []\nbudgets:\n  - { traces: 1 }");
-  // At the midnight that begins a month nothing is used yet.
   const isUsed = (await tracesSince("date_trunc('month', now() AT TIME ZONE 'UTC')")) > 0;
   const shown = async (firstSource: string) =>
     [...(await openIncidents(bench.store.db, { firstSource, staleAfterMs: HOUR_MS }))].flatMap(

@@ -7,8 +7,6 @@ import { createPrices } from "../../support/charges.ts";
 import { setupPages } from "../../support/pages.ts";
 import { type Bench, setup } from "../../support/source.ts";
 
-/** Evaluator spend from the platform's weeks to the bill, against the stand-in's own ledger. */
-
 const ALL = { settings: { meters: ["traces", "evaluators"] } } as const;
 
 async function setupEvaluators(options: Parameters<typeof setup>[0] = {}): Promise<Bench> {
@@ -28,7 +26,6 @@ function ledgerOf({ standin, workspaceIds, dataStart, now }: Bench): EvaluatorDa
 
 type By = "workspace" | "run_rule";
 
-/** `day workspace id spend traces`, spend in whole billionths of a dollar. */
 function inLedger(bench: Bench, by: By): string[] {
   const sums = new Map<string, [number, number]>();
   for (const { evaluator, rule, day, spend_usd, trace_count } of ledgerOf(bench)) {
@@ -61,7 +58,6 @@ const fault = (wrong: Wrong, times = 1): FaultStep => ({
 });
 
 test("days by workspace and rule are those of the platform, to the last digit", async () => {
-  // More than two of the platform's weeks.
   const bench = await setupEvaluators({ days: 17 });
   const { run } = await bench.sync(ALL);
   expect(run.failures).toEqual([]);
@@ -69,7 +65,6 @@ test("days by workspace and rule are those of the platform, to the last digit", 
   for (const by of ["workspace", "run_rule"] as const)
     expect(await inViews(bench, by)).toEqual(inLedger(bench, by));
 
-  // Asked again, nothing changes; what changes late is seen.
   await bench.sync(ALL);
   expect(await inViews(bench, "run_rule")).toEqual(inLedger(bench, "run_rule"));
   const last = ledgerOf(bench).findLast(({ evaluator }) => evaluator.type === "llm") as EvaluatorDay;
@@ -133,7 +128,6 @@ test.each(["negative", "not-a-number", "other-day", "day-twice", "group-twice", 
   "what cannot be (%s) is refused; nothing is doubled, and all is loaded afterwards",
   async (wrong) => {
     const bench = await setupEvaluators({ workspaces: [0] });
-    // After the response from which it is learned that the server tells it.
     bench.standin.faults.script({ ...fault(wrong, 1000), skip: 1 });
     const { run } = await bench.sync(ALL);
     expect(new Set(run.failures.map(({ code }) => code))).toEqual(new Set(["response_invalid"]));
@@ -223,7 +217,6 @@ test("a server without evaluators is asked once; one whose address is the other 
   const other = await setupEvaluators();
   other.standin.faults.script({ fault: { kind: "status", status: 404 }, match: { path: PATH }, times: 1 });
   await other.sync(ALL);
-  // Once it is known, no request is made twice.
   const addresses = other.standin.requests.recent.map(({ url }) => url).filter((url) => url.includes(PATH));
   expect(addresses.filter((url) => !url.startsWith("/api/"))).toHaveLength(1);
   expect(addresses.length).toBeGreaterThan(2);

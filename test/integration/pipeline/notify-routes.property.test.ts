@@ -19,7 +19,6 @@ import { setupStore } from "../store/setup.ts";
 
 const SEED = seed();
 const STEPS = times(480);
-/** Tries of a message before its route waits. */
 const TRIES = 3;
 /** After this many steps all receivers behave well for a while, and every message so far is checked. */
 const CALM_EVERY = 40;
@@ -69,12 +68,9 @@ const KEYS: readonly [AlertKind, string | null][] = [
 ];
 const MANNERS: readonly Manner[] = ["well", "well", "refuses", "redirects", "lies", "cuts"];
 
-/** An incident that a receiver has read. */
 interface Heard {
   readonly route: string;
-  /** Such as `budget of search`. */
   readonly key: string;
-  /** The number of the change. Null: the incident is over. */
   readonly news: number | null;
   readonly step: number;
   readonly hasResponse: boolean;
@@ -96,7 +92,6 @@ test(`every incident arrives, and at most once at a receiver that responded (SEE
   const receivers = await openReceivers(({ path, body }) => {
     const name = NAME_OF[path] as string;
     const manner = manners.get(name) as Manner;
-    // Whatever the body of a webhook's response says, its status counts. One that cuts has read it, and nobody knows.
     const hasResponse = manner === "well" || (manner === "lies" && path === "/webhook");
     failed.set(name, hasResponse ? 0 : (failed.get(name) ?? 0) + 1);
     if (hasResponse || manner === "cuts")
@@ -122,7 +117,6 @@ test(`every incident arrives, and at most once at a receiver that responded (SEE
     conditionOf({ kind, owner, isFiring: false, newest: 0, severity: "warning" }),
   );
   let news = 0;
-  /** Every incident that there was, by the number of its change. */
   const all = new Map<number, Condition>();
   const change = () => {
     const at = Math.floor(random() * incidents.length);
@@ -141,7 +135,6 @@ test(`every incident arrives, and at most once at a receiver that responded (SEE
     const { rows } = await reader.query<{ now: string }>("SELECT clock_timestamp()::text AS now");
     return { conditions: [...incidents], readAt: rows[0]?.now ?? "" };
   };
-  /** Steps in which a process died or was ended. */
   const violent = new Set<number>();
   /** A job that has read these conditions. `survives`: statements until its process dies. */
   const pass = async (
@@ -162,7 +155,6 @@ test(`every incident arrives, and at most once at a receiver that responded (SEE
     if (random() < 0.2)
       await reader.query("UPDATE usage.route_state SET claimed_until = now() WHERE claim IS NOT NULL");
     if (random() < 0.2) await passWait(pick(ROUTES).name);
-    // A job that was held up has read older conditions.
     const old = seen;
     seen = await read();
     const job = async () => {
@@ -222,7 +214,6 @@ test(`every incident arrives, and at most once at a receiver that responded (SEE
         const last = heard.findLast((each) => each.route === one.name && each.key === key);
         if (incident.isFiring && isFor(one.name, incident))
           expect(last, `${one.name} of ${key} in step ${step}`).toMatchObject({ news: incident.newest });
-        // An incident that the route no longer takes is only sent again when it ends.
         else if (!incident.isFiring)
           expect(last?.news ?? null, `${one.name} of ${key}, over in step ${step}`).toBeNull();
       }
@@ -230,7 +221,6 @@ test(`every incident arrives, and at most once at a receiver that responded (SEE
   }
 });
 
-/** A message that a receiver responded is sent again only where a process died or was ended in that step. Ends follow beginnings. */
 function expectNothingTwice(heard: readonly Heard[], violent: ReadonlySet<number>): void {
   for (const [of, all] of Map.groupBy(heard, ({ route, key }) => `${route}: ${key}`)) {
     const sentIn = new Map<number | null, number>();
@@ -242,13 +232,11 @@ function expectNothingTwice(heard: readonly Heard[], violent: ReadonlySet<number
       if (news === null && hasResponse) lastEnd = step;
       hasBegun = news !== null || (hasBegun && !hasResponse);
       const before = sentIn.get(news);
-      // A process that died before a beginning arrived leaves an end that is sent all the same.
       const until = news === null ? step : before;
       // What was sent before the end of a process may be read in the step after it.
       if (before !== undefined && ![...violent].some((one) => one >= before - 1 && one <= Number(until)))
         expect.fail(`${of} was sent twice: ${news ?? "the end"}, in steps ${before} and ${step}`);
       if (hasResponse) sentIn.set(news, step);
-      // Each incident has an end.
       if (news !== null) sentIn.delete(null);
     }
     const news = all.flatMap((one) => (one.news === null ? [] : [one.news]));
@@ -271,12 +259,10 @@ function conditionOf(
   };
 }
 
-/** From any form of message: the incidents, and the number of the news. */
 function newsIn(body: string): { key: string; news: number | null }[] {
   const [event] = body.match(/"event_action":"resolve"/) ?? [];
   if (event !== undefined)
     return [{ key: KEY_OF_INCIDENT.get(JSON.parse(body).dedup_key) ?? "", news: null }];
-  // A webhook's body has each twice: in its text and in its alerts. A long line of a mail is folded.
   const unfolded = body.replace(/=\n/g, "").replace(/,"alerts":.*/s, "");
   const found = [...unfolded.matchAll(/\((\w+ of \w+)\) (?:has news (\d+)|is over)/g)].map(
     ([, key = "", news]) => {
@@ -289,7 +275,6 @@ function newsIn(body: string): { key: string; news: number | null }[] {
   return found;
 }
 
-/** A resolving event names its incident alone. */
 const KEY_OF_INCIDENT = new Map<string, string>();
 
 class Death extends Error {}

@@ -9,13 +9,9 @@ import { setOwners } from "../../support/owners.ts";
 import { type Manner, openReceivers } from "../../support/receivers.ts";
 import { setupStore } from "../store/setup.ts";
 
-/** How routes wait after failures, and that one route holds up no other. */
-
 let store: Store;
 let query: <T>(text: string) => Promise<T[]>;
-/** How the receiver of route `one` behaves. */
 let manner: Manner;
-/** The routes whose receivers read a message, in order. */
 let got: string[];
 let secrets: Map<string, Secret>;
 
@@ -82,7 +78,6 @@ test("the wait after failures doubles up to an hour, and ends once a message arr
       "SELECT extract(epoch FROM next_try_at - read_at)::float8 AS seconds FROM usage.route_state",
     );
     expect(state?.seconds).toBeGreaterThanOrEqual(minutes * 30);
-    // The wait begins when the try has ended, up to 20 s after the conditions were read.
     expect(state?.seconds).toBeLessThan(minutes * 60 + 20);
     await query("UPDATE usage.route_state SET next_try_at = now()");
   }

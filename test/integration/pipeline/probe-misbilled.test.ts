@@ -7,7 +7,6 @@ import { beginProject } from "../../support/source.ts";
 
 type Metering = NonNullable<FaultOptions["metering"]>[number]["fault"];
 
-/** All traces of the next probe meet this fault. */
 async function faulty(fault: Metering, { times = 6, timePasses = true } = {}) {
   const bench = await setupProbe({ timePasses });
   bench.standin.faults.set({ metering: [{ fault, times }] });
@@ -57,7 +56,6 @@ test.each([0, 25])("a second bill %d s later is a difference", async (after_seco
 test("the delay is that of the last trace", async () => {
   const { probe } = await faulty({ kind: "late", seconds: 10 }, { times: 1 });
   const { state, delayMs } = await probe();
-  // Readings after 0, 0.5, 1.5, 3.5, 7.5 and 15.5 s.
   expect([state, delayMs]).toEqual(["matched", 15_500]);
 });
 

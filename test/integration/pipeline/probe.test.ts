@@ -4,8 +4,6 @@ import { HOUR_MS } from "../../../src/core/domain/time/stride.ts";
 import { PROBE_TRACES } from "../../../src/features/probe/probe-meter.ts";
 import { setupProbe as setup } from "../../support/probe.ts";
 
-/** The probe against a meter that is right, late or away. */
-
 const once = (work: () => void) => {
   let done = false;
   return () => {
@@ -53,7 +51,6 @@ test("the probe waits for a late meter and tells the delay", async () => {
     },
   });
   expect(seen).toEqual([0, 0, 0, 6]);
-  // The pauses before the fourth reading: 0.5, 1 and 2 s.
   expect(result).toMatchObject({ state: "matched", delayMs: 3_500 });
 });
 
@@ -62,7 +59,6 @@ test("traces that are never billed are a difference at the deadline", async () =
   standin.setClock({ frozenAt: Math.floor(now / HOUR_MS) * HOUR_MS });
   const result = await probe({ within: 5_000 });
   expect(result).toMatchObject({ state: "differs", code: "probe_differs", delayMs: null });
-  // The last reading is at the deadline.
   expect(waits.reduce((sum, ms) => sum + ms, 0)).toBe(5_000);
 });
 
@@ -78,7 +74,6 @@ test("a deployment without A2A is probed by its runs", async () => {
 
 test("traffic that fails half way is not sent again", async () => {
   const { probe, standin } = await setup();
-  // The first run is created, joined and looked at; this is the second one's creation.
   standin.faults.script({ fault: { kind: "reset" }, match: { path: "/runs" }, skip: 3 });
   const sent: number[] = [];
   const failed = probe({ onTrace: (number) => sent.push(number) });
@@ -105,7 +100,6 @@ test("two projects of one name are refused before anything is sent", async () =>
   const { probe, standin, now } = await setup();
   const called = standin.organisation.projects.filter((one) => one.name === "default");
   expect(called.length).toBeGreaterThan(1);
-  // Whatever the hour, each has been used today.
   const key = standin.organisation.keys.at(-1) ?? null;
   for (const project of called) standin.ledger.change({ project, user: null, key, at: now }, 1);
   await expect(probe({ project: "default" })).rejects.toMatchObject({ code: "probe_project_ambiguous" });

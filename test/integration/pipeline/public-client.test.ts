@@ -17,7 +17,6 @@ const WITHOUT = "set USAGE_PUBLIC_CLIENT to a copy of langsmith_billing_report.p
 
 const day = (instant: number) => new Date(instant).toISOString().slice(0, 10);
 
-/** The client's report as a table, over all whole days of the bench. */
 async function report({ standin, dataStart, today }: Bench, ...level: string[]) {
   const folder = temporaryFolder();
   const output = join(folder, "report.csv");
@@ -62,7 +61,6 @@ for (const contract of ["tiered", "day-granular"] as const) {
       const rows = await report(bench, "--level", "project");
       expect(rows).toHaveLength(projects.length);
       for (const { workspace, project, each } of projects) {
-        // Of projects that share a name the client keeps one.
         const row = rows.find((one) => one.workspace === workspace && one.project === project);
         expect(each, `${workspace}: ${project}`).toContain(row?.traces);
       }

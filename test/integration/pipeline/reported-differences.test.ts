@@ -10,8 +10,6 @@ import { metricFacts } from "../../../src/web/metric-facts.ts";
 import { EVERYTHING, setupMeters } from "../../support/meters.ts";
 import { setupPages } from "../../support/pages.ts";
 
-/** What differs is told everywhere, whatever is counted: no place knows traces of all tiers alone. */
-
 const EXPORT = ["open", "platform_disagrees"] as const;
 const TOTALS: Readonly<Record<Exclude<Meter, "shortlived" | "sandboxes" | "evaluators">, readonly string[]>> =
   {
@@ -83,7 +81,6 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
     Object.fromEntries([...expected].map(([key, all]) => [key, all.length])),
   );
 
-  // Page by page: rows of one instant, scope and id differ in their measure alone.
   const listed: string[] = [];
   let before: Awaited<ReturnType<typeof listDifferences>>[number]["cursor"] | undefined;
   for (;;) {

@@ -14,11 +14,8 @@ import { setupMeters } from "../../support/meters.ts";
 import { setupPages } from "../../support/pages.ts";
 import { type Bench, senderOn } from "../../support/source.ts";
 
-/** A final figure of each meter that changes on the platform, wherever changes are shown. */
-
 const EVERY = { settings: { meters: METERS } };
 
-/** All meters of a workspace are loaded, after changes of the platform before it. */
 async function setupEvery(prepare: (bench: Bench) => void = () => {}): Promise<Bench> {
   const bench = await setupMeters({
     workspaces: [0],
@@ -30,15 +27,12 @@ async function setupEvery(prepare: (bench: Bench) => void = () => {}): Promise<B
   return bench;
 }
 
-/** Two sandboxes that compute, of the first workspace. */
 const sandboxesOf = ({ standin: { organisation } }: Bench) =>
   organisation.sandboxes
     .filter(({ type, workspace }) => type === "SANDBOX" && workspace === organisation.workspaces[0])
     .slice(0, 2) as [Sandbox, Sandbox];
 
-/** What changes: the meter and measure, by how much, and in how many dimensions. */
 const CHANGES: readonly { meter: Meter; measure: string; by: number; dimensions: number }[] = [
-  // Each trace of a tier is one of all traces too.
   { meter: "traces", measure: "traces", by: 8, dimensions: 4 },
   { meter: "longlived", measure: "traces", by: 5, dimensions: 4 },
   { meter: "shortlived", measure: "traces", by: 3, dimensions: 4 },
@@ -47,7 +41,6 @@ const CHANGES: readonly { meter: Meter; measure: string; by: number; dimensions:
   { meter: "evaluators", measure: "spend_usd", by: 0.123456789, dimensions: 2 },
 ];
 
-/** Changes the first day of the first workspace on the platform, and loads it again. */
 async function restate(bench: Bench): Promise<void> {
   const { standin, workspaceIds, dataStart: day, fetch } = bench;
   const sender = senderOn(standin, 0, day);

@@ -19,8 +19,6 @@ import { setReadable, setup } from "../../support/source.ts";
 
 const ADA = { name: "ada", role: "operator", via: "command" } as const;
 
-/** The history of runs, counted from fetch tasks and requests. */
-
 test("a run of files whose address has a secret keeps no part of the address", async () => {
   const bench = await setup({ workspaces: [0] });
   const { store, sourceId } = await bench.open();
@@ -68,7 +66,6 @@ test("a sync is running while its fetch tasks are left; at their end their reque
   );
   expect(first?.requests).toBe(sent);
 
-  // The next sync counts for itself.
   bench.standin.faults.set({ script: [] });
   await asRun(
     source,

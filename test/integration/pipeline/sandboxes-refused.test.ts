@@ -9,7 +9,6 @@ test.each(["repeated-page", "endless", "cursor-expired", "no-cursor"] as const)(
   async (wrong) => {
     // So long that hours take several pages of 100.
     const bench = await setupSandboxes({ workspaces: [0], days: 12 });
-    // Always, and once.
     for (const times of [1000, 1]) {
       const stored = await syncWith(bench, wrong, times);
       if (times > 1 && (wrong === "endless" || wrong === "no-cursor")) expect(stored).toEqual([]);

@@ -10,8 +10,6 @@ import { createPrices } from "../../support/charges.ts";
 import { now } from "../../support/clock.ts";
 import { ALL, fault, hoursOf, inLedger, inViews, PATH, setupSandboxes } from "../../support/sandboxes.ts";
 
-/** Sandbox usage from the platform's pages to the bill, against the stand-in's own ledger. */
-
 test("days by workspace and sandbox are the hours of the platform, added up to the last digit", async () => {
   const bench = await setupSandboxes();
   const { run } = await bench.sync(ALL);
@@ -20,7 +18,6 @@ test("days by workspace and sandbox are the hours of the platform, added up to t
   for (const by of ["workspace", "sandbox"] as const)
     expect(await inViews(bench, by)).toEqual(inLedger(bench, by));
 
-  // Asked again, nothing changes; what changes late is seen.
   await bench.sync(ALL);
   expect(await inViews(bench, "sandbox")).toEqual(inLedger(bench, "sandbox"));
   const last = hoursOf(bench).at(-1) as SandboxHour;
@@ -33,7 +30,6 @@ test("days by workspace and sandbox are the hours of the platform, added up to t
   await bench.sync(ALL);
   expect(await inViews(bench, "sandbox")).toEqual(inLedger(bench, "sandbox"));
 
-  // Nothing of it is a trace, and traces are none of it.
   const kinds = await bench.sql<{ kind: string; dimensions: string }>(
     "SELECT kind, string_agg(DISTINCT group_by, ' ' ORDER BY group_by) AS dimensions FROM usage.scope GROUP BY kind ORDER BY kind",
   );
@@ -75,7 +71,6 @@ test("sums by resource prove the days, and one that differs is a finding in its 
     "\nnot compared: sandbox usage: the platform does not export it.",
   );
 
-  // By resource the platform says more than by the hour.
   const { resourceId, hour } = hoursOf(bench).find(
     ({ hour }) => hour > bench.today - 20 * DAY_MS,
   ) as SandboxHour;
@@ -91,7 +86,6 @@ test("sums by resource prove the days, and one that differs is a finding in its 
 });
 
 test("a close names what its costs leave out, before and after an import", async () => {
-  // All of the calendar month before this one.
   const start = DateTime.utc().startOf("month").minus({ months: 1 });
   const days = Math.ceil((now() - start.toMillis()) / DAY_MS);
   const bench = await setupSandboxes({ days, workspaces: [0] });
@@ -123,7 +117,6 @@ test("compute and storage units are charged to the last digit, by workspace, san
     { ...lcu, unitPrice: "1.25", fromQuantity: 2 },
     { sku: "sandbox-lsu", measure: "lsu", unitPrice: "0.0625", from: "2020-01-01" },
   ]);
-  // Ten digits after the point: six of the units and four of the price. The second tier begins within a day.
   const months = Map.groupBy(
     hoursOf(bench),
     ({ workspaceId, hour }) => `${workspaceId} ${new Date(hour).toISOString().slice(0, 7)}`,
@@ -172,7 +165,6 @@ test.each([
 );
 
 test("a first look for sandboxes that broke off is made again over all time", async () => {
-  // Nobody uses sandboxes there.
   const bench = await setupSandboxes({ workspaces: [4], days: 45 });
   bench.standin.faults.script({ fault: { kind: "status", status: 500 }, match: { path: PATH }, times: 3 });
   await bench.sync(ALL);

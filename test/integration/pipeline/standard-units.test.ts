@@ -48,7 +48,6 @@ async function equalsLedger(bench: Bench): Promise<{ nulls: number; numbers: num
       if (units === null) nulls++;
       else numbers++;
     }
-    // A day without an item is zero by workspace, and has no row by sandbox.
     for (const [key, row] of views) if (!ledger.has(key)) expect([key, row.millionths]).toEqual([key, "0"]);
   }
   return { nulls, numbers };
@@ -121,7 +120,6 @@ test("totals differ only where both sides have every number, and prove no standa
   );
   expect(Number(proof?.lcu)).toBeGreaterThan(20);
   expect(Number(proof?.standard)).toBe(0);
-  // Of a sandbox with all numbers, the sum by resource says more than its hours.
   const unknown = new Set(
     hoursOf(bench)
       .filter((one) => one.storage_standard_units === null)
@@ -181,7 +179,6 @@ test("a SKU charges known days to the last digit, and the bill names what it can
 
 test("after a day without a number, a volume tier is not certain", async () => {
   const bench = await setupSandboxes({ days: 9, workspaces: [0] });
-  // One of these is not the last final day of its month.
   for (const days of [0, 3]) {
     const { resourceId, hour: at } = hoursOf(bench).find(
       ({ hour }) => hour >= bench.dataStart + days * DAY_MS,

@@ -15,8 +15,6 @@ import { loadRows, type ResponseRow, setupMigrated, windowOf } from "../../suppo
 const [WORKSPACE] = WORKSPACES;
 const PROJECTS = [1, 2].map((n) => `00000000-0000-4000-8000-0000000000a${n}`) as [string, string];
 
-/** A day with far more traces than its weekday had is named with what made it, on pages and to the webhook, once. */
-
 test("a planted spike is found with its project and key, shown on the pages and to AI clients, and sent to the webhook once", async () => {
   const bench = await setup({ days: 90, workspaces: [0, 1], hourlyForMs: HOUR_MS });
   const { standin, today } = bench;
@@ -73,7 +71,6 @@ test("a planted spike is found with its project and key, shown on the pages and 
   }
   const [status] = (await response(await overHttp(pages.url), "status")).sources;
   expect(status.unusual_days).toContain(says);
-  // Another workspace had an ordinary day.
   const { bars } = await pages.read(`/usage?source=default&by=project&workspace=${bench.workspaceIds[1]}`);
   expect(bars.join()).not.toContain(`Unusual: ${day}`);
 
@@ -84,13 +81,11 @@ test("a planted spike is found with its project and key, shown on the pages and 
   const told = heard.filter(({ alerts }) => alerts.some(({ alert }) => alert === "unusual"));
   expect(told).toHaveLength(1);
   expect(told[0]?.text).toContain("of project &lt;!channel&gt;\\u000a&amp; co ");
-  // What made it is taken back: the day is as others.
   standin.ledger.change(sender, -more);
   await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
   expect((await unusualLately(bench.store.db)).filter((one) => one.day === day)).toEqual([]);
 });
 
-/** A workspace with two projects of 600 and 400 traces a day, from a day on; what is given differs. */
 async function flat(given: Readonly<Record<number, readonly [a: number, b: number]>>) {
   const { store } = await setupMigrated();
   const [{ today } = { today: "" }] = (
@@ -122,14 +117,12 @@ async function flat(given: Readonly<Record<number, readonly [a: number, b: numbe
 }
 
 test("what makes a day unusual is named against what is expected of it, whatever other days had, and only where it is loaded", async () => {
-  // A week before, b had a day of its own, which says nothing of today's fall of a.
   const { store, load, today } = await flat({ 11: [600, 25_400], 4: [100, 400] });
   await load("project", 100, 4);
   await load("project", 3, 0);
   const days = async () =>
     (await unusualLately(store.db)).map(({ day, because }) => [day, because.map(({ name }) => name)]);
   const day = (ago: number) => addDays(today, -ago);
-  // Not loaded by project on that day: nobody is named.
   expect(await days()).toEqual([
     [day(11), ["b"]],
     [day(4), []],

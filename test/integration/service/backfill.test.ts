@@ -5,9 +5,6 @@ import { start, usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { daysAgo, jobsDone, type ServiceBench, setupService, syncsGoOn } from "../../support/service.ts";
 
-/** Backfills on demand, by several processes through the queue. */
-
-/** What `enqueueTasks` keeps in Redis, and a few more: done in Postgres, not yet removed from Redis. */
 const MOST_IN_REDIS = 1_010;
 
 interface Shown {
@@ -19,7 +16,6 @@ interface Shown {
   readonly failedTasks: object[];
 }
 
-/** Runs `usage-etl backfill ...` and reads its output. */
 async function backfill(bench: ServiceBench, ...args: string[]) {
   const { code, stdout, stderr } = await usageEtl(["backfill", ...args, "--json"], bench.environment);
   const said = stdout.trim() === "" ? undefined : JSON.parse(stdout);

@@ -2,11 +2,7 @@ import { expect, test } from "vitest";
 import { poll } from "../../support/poll.ts";
 import { end, type ServiceBench, setupService } from "../../support/service.ts";
 
-/** Which claims of fetch tasks stay open when their worker stops: what poison is counted by. */
-
-/** A service each of whose four places waits for a response that does not come. */
 async function serveHanging() {
-  // Four windows by workspace: what they lead to waits for their responses.
   const bench = await setupService({ days: 5, workspaces: 1, environment: { USAGE_HOURLY_FOR: "P5D" } });
   // All of them: a process that ends may still take a task, and give it back.
   bench.standin.faults.script({ fault: { kind: "hang" }, times: 1_000, match: { stride: "hour" } });
@@ -53,7 +49,6 @@ test("a process that stood still until its locks were lost leaves its claims ope
   await loseLocks(bench);
   await poll(() => performance.now() - stoppedAt > 12_000, { deadlineMs: 20_000, everyMs: 100 });
   service.process.kill("SIGCONT");
-  // The four that stood still, and the same tasks taken again.
   await openClaims(bench, 8);
   await end(service, "SIGKILL");
 });

@@ -4,9 +4,6 @@ import { poll } from "../../support/poll.ts";
 import { nextRelease } from "../../support/release.ts";
 import { daysAgo, logOf, request, setupService } from "../../support/service.ts";
 
-/** Two releases on one database, as in a rolling deploy and in a rollback: this one, and the next with one more migration. */
-
-// It only adds, as migrations do, and keeps its locks for a while, as one on large tables does.
 const NEXT = {
   migration: "9999_next_release",
   sql: `ALTER TABLE usage.fetch_task ADD COLUMN note text;
@@ -16,7 +13,6 @@ const NEXT = {
   views: "CREATE OR REPLACE VIEW reporting.next_release AS SELECT id FROM usage.next_release;",
 };
 
-/** Each view with its identity, grants and columns. A view that was dropped and made again has another identity. */
 const VIEWS = `
   SELECT json_object_agg(c.relname, json_build_array(c.oid, c.relacl::text, (
     SELECT array_agg(a.attname ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
@@ -33,10 +29,8 @@ test("this release goes on loading while the next one migrates, both run on the 
   const release = nextRelease(NEXT);
   await bench.value(`CREATE VIEW public.of_a_customer AS SELECT * FROM reporting.fct_usage_workspace_daily`);
   const views = await bench.value(VIEWS);
-  // Slow enough that work is left after the migration.
   const previous = await bench.serve({ environment: { USAGE_RATE_LIMIT: "100" } });
 
-  // The next release refuses a schema older than itself.
   const early = await usageEtl(["serve"], bench.environment, { release });
   expect(early.code).toBe(2);
   expect(early.stderr).toContain("schema_outdated");
@@ -53,7 +47,6 @@ test("this release goes on loading while the next one migrates, both run on the 
   const left = "SELECT count(*) FROM usage.fetch_task WHERE state IN ('waiting', 'queued')";
   expect(await bench.count(left)).toBeGreaterThan(0);
 
-  // On the newer schema: the running one, one that starts, and the next release beside them.
   await bench.serve();
   await bench.serve({ release });
   await poll(async () => (await bench.value("SELECT state FROM usage.backfill")) === "done", {
@@ -67,7 +60,6 @@ test("this release goes on loading while the next one migrates, both run on the 
   expect(logOf(previous).filter((line) => line.msg === "job failed")).toEqual([]);
   expect(await (await request(previous, "/readyz")).json()).toMatchObject({ ok: true });
 
-  // A rollback runs this release's migrate.
   const back = await usageEtl(["migrate", "--json"], bench.environment);
   expect(back.code).toBe(0);
   expect(JSON.parse(back.stdout)).toEqual({ applied: [], newer: [NEXT.migration], missingRoles: [] });

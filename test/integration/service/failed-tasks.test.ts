@@ -21,7 +21,6 @@ interface Shown {
   readonly failedTasks: object[];
 }
 
-/** Runs a backfill of five days by project and hour to its end, through the queue. */
 async function backfill(bench: ServiceBench): Promise<{ code: number | null; said: Shown }> {
   const range = ["--from", daysAgo(20), "--to", daysAgo(15), "--stride", "hour", "--group-by", "project"];
   const backfillId = await bench.createBackfill(...range);
@@ -29,7 +28,6 @@ async function backfill(bench: ServiceBench): Promise<{ code: number | null; sai
   const queue = await bench.openQueue("control");
   await poll(
     async () => {
-      // Enqueues splits at once. By schedule each waits up to 5 s, and five of them lead to one hour.
       await queue.add(enqueueJob.name, {}, enqueueJob.options);
       return (await bench.value(state)) === "done";
     },
@@ -41,7 +39,6 @@ async function backfill(bench: ServiceBench): Promise<{ code: number | null; sai
 }
 
 test("a window that is always responded with 500 fails after eight requests, and every other task is loaded", async () => {
-  // `retry_after: 0` saves the pauses, which test/unit/core/pipeline/source/retries.test.ts checks.
   const fault = { kind: "status", status: 500, retry_after: 0 } as const;
   const bench = await setupService(OPTIONS);
   const match = { path: "granular-usage", query: { start_time: FROM, group_by: "project" } };

@@ -19,8 +19,6 @@ import { openRelay } from "../../support/relay.ts";
 import { startRedis } from "../../support/service.ts";
 import { setupMigrated } from "../../support/store.ts";
 
-/** Health and metrics beside servers that are silent, or take no write. */
-
 async function setup() {
   const { url } = await setupMigrated();
   const redisUrl = await startRedis();
@@ -171,7 +169,6 @@ test("fetch jobs that send no request take no place of the limit", async () => {
     deadlineMs: 50_000,
   });
 
-  // A place of an earlier window is gone with it, and a hold stays.
   const counter = fetch.toKey("limiter");
   const connection = queues.connectWorker("test");
   onTestFinished(() => connection.disconnect());
@@ -192,7 +189,6 @@ test("jobs of one kind that never end leave places to jobs of other kinds", asyn
   const held = Promise.withResolvers<never>();
   held.promise.catch(ignore);
   let requested = 0;
-  // The first two are held from outside.
   const known = () => (++requested > 2 ? Promise.reject(new Error("over")) : held.promise);
   const context = contextOf({ known });
   await control.addBulk(Array.from({ length: 6 }, () => ({ name: "requeue", data: {} })));
@@ -202,7 +198,6 @@ test("jobs of one kind that never end leave places to jobs of other kinds", asyn
   expect(await counts()).toEqual({ active: 2, delayed: 4, failed: 0 });
   await control.add("prune", { keepDays: 1 });
   await poll(async () => (await counts()).failed === 1, { deadlineMs: 20_000 });
-  // With places free again, those that waited have their turn.
   held.reject(new Error("over"));
   await poll(async () => (await counts()).failed === 7, { deadlineMs: 40_000 });
 });

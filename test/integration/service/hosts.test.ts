@@ -4,8 +4,6 @@ import { addHost, startServersForHosts, withoutHosts } from "../../support/hosts
 import { poll } from "../../support/poll.ts";
 import { daysAgo, jobsDone, setupService } from "../../support/service.ts";
 
-/** Workers on two hosts, which are network namespaces of this one. */
-
 const SUMS = `SELECT string_agg(x::text, ' ' ORDER BY x) FROM (
     SELECT c.group_by, w.external_id, sum(r.traces), count(*) FROM usage.trace_scope c
     JOIN usage.entity w ON w.entity_id = c.workspace_id
@@ -16,9 +14,7 @@ const SUMS = `SELECT string_agg(x::text, ' ' ORDER BY x) FROM (
   ) x`;
 /** After so long Postgres closes connections to a host that is gone. */
 const GIVEN_UP_MS = 27_000;
-/** Of a worker. */
 const FETCHED_AT_ONCE = 4;
-/** Sessions of a host that begin a load: they wait to lock its scopes. */
 const waitingOf = (address: string) => `SELECT count(*)::integer AS sessions FROM pg_stat_activity
   WHERE client_addr = '${address}' AND wait_event_type = 'Lock'
     AND query LIKE '%from usage.scope%for no key update%'`;
@@ -50,12 +46,9 @@ test.skipIf(reason !== undefined)(
     await poll(async () => (await count("'done'")) > 30, { deadlineMs: 60_000, everyMs: 50 });
     expect(jobsOf(gone)).toBeGreaterThan(0);
 
-    // The lost host's sessions are cut off in the worst state: each within a load, waiting for Postgres.
     const before = await bench.store.transaction(async ({ client }) => {
       // As another load locks them: reads go on, and so does what a fetch writes before its load. A load begins by locking its scopes.
       await client.query("SELECT FROM usage.scope ORDER BY scope_id FOR NO KEY UPDATE");
-      // On another connection: a transaction goes on seeing its first snapshot of the sessions. Statements keep this one from
-      // being ended as idle, on a busy machine too.
       await poll(
         async () =>
           (await client.query("SELECT")) &&
@@ -72,14 +65,12 @@ test.skipIf(reason !== undefined)(
     });
     // None of them delays the other host, though they have just got their locks.
     await poll(() => jobsOf(other) > before + 20, { deadlineMs: 15_000, everyMs: 50 });
-    // An undisturbed process loads the same into a database of its own.
     const twin = await setupService({ days: 26 });
     const inline = await usageEtl(["backfill", ...range, "--inline"], {
       ...twin.environment,
       USAGE_BASE_URL: bench.standin.url,
     });
     expect(inline.code).toBe(0);
-    // The lost host's jobs go to the other when their locks in Redis expire.
     const state = "SELECT state FROM usage.backfill";
     await poll(async () => (await bench.value(state)) === "done", { deadlineMs: 150_000, everyMs: 100 });
     expect(await count("'failed', 'waiting', 'queued'")).toBe(0);
@@ -87,7 +78,6 @@ test.skipIf(reason !== undefined)(
 
     const early = jobsOf(gone);
     lost.reconnect();
-    // Alone: at some hours of the day syncs have too little to do for two hosts.
     other.process.kill("SIGTERM");
     await bench.createBackfill("--from", daysAgo(7), "--to", daysAgo(3), "--stride", "hour");
     const ended = "SELECT bool_and(state = 'done') FROM usage.backfill";

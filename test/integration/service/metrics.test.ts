@@ -3,9 +3,6 @@ import { usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { metricsOf, setupService } from "../../support/service.ts";
 
-/** Metrics of several processes about one source. */
-
-/** Requests by status, summed over processes as `sum by (status)` does. */
 function requestsByStatus(texts: readonly string[]): Record<string, number> {
   const sums: Record<string, number> = {};
   for (const text of texts) {
@@ -40,7 +37,6 @@ test("every request of two workers is counted once, by its HTTP status", async (
     { deadlineMs: 30_000, everyMs: 50 },
   );
   const texts = await Promise.all(workers.map(metricsOf));
-  // Both sent some, and each counts its own.
   for (const text of texts) expect(Number(requestsByStatus([text])[200])).toBeGreaterThan(0);
 });
 
@@ -55,7 +51,6 @@ test("metrics, status and doctor show that a sync needs more requests than the r
   const environment = { ...bench.environment, USAGE_RATE_LIMIT: "10", USAGE_SYNC_EVERY: "PT10S" };
   const text = await metricsOf(await bench.serve({ role: "http", environment }));
   expect(text).toMatch(/^usage_etl_round_requests_needed\{source="default"\} [1-9]\d+$/m);
-  // The fetch queue has nine tenths of it.
   expect(text).toMatch(/^usage_etl_round_requests_allowed\{source="default"\} 9$/m);
   const [status, doctor] = [await usageEtl(["status"], environment), await usageEtl(["doctor"], environment)];
   for (const { stdout } of [status, doctor]) expect(stdout).toContain("[rate_budget_short]");

@@ -9,11 +9,8 @@ import { createTasks } from "../../../src/core/store/work/tasks.ts";
 import { now } from "../../support/clock.ts";
 import { daysAgo, setupService } from "../../support/service.ts";
 
-/** Queue messages in Redis compared with queued tasks in Postgres. No worker runs but the one that a test starts. */
-
 const DAY_MS = 86_400_000;
 
-/** A backfill of some 2,000 tasks. */
 async function setupBackfill() {
   const bench = await setupService({ days: 130 });
   const range = ["--from", daysAgo(125), "--to", daysAgo(5), "--stride", "hour"];
@@ -45,7 +42,6 @@ test("a backfill that is paused, resumed and cancelled leaves no stale message i
   expect(await requeue()).toMatchObject({ requeued: 0, removed: 1_000 });
   expect(await inRedis()).toBe(0);
 
-  // Enqueued again before the next requeue: the older messages are stale, the newer ones stay.
   await steer("resume");
   await enqueue();
   await steer("pause");

@@ -20,8 +20,6 @@ import {
 } from "../../support/service.ts";
 import { setupMigrated } from "../../support/store.ts";
 
-/** The service on a Redis Cluster and behind Sentinels, with TLS and passwords, whose primary is killed under load. */
-
 const PREFIX = "team-a";
 const OPERATOR = "a-token-of-the-board";
 
@@ -51,7 +49,6 @@ test.each([
     await syncsGoOn(service, 2);
     await lateUsageArrives(bench);
 
-    // No fetch task has used an attempt, and Postgres holds what the platform exports.
     expect(logOf(service).filter(({ msg, name }) => msg === "job failed" && name === "extract")).toEqual([]);
     const range = ["--from", daysAgo(5), "--to", daysAgo(4), "--stride", "day"];
     const reconciled = await usageEtl(["reconcile", ...range, "--json"], bench.environment);
@@ -80,7 +77,6 @@ test("whoever connects to a cluster during its failover is connected after it", 
   const redis = await startCluster(`{${PREFIX}}`);
   const server = readRedis({ ...redis.environment, REDIS_PREFIX: PREFIX }) as RedisServer;
   await redis.killPrimary(PREFIX);
-  // The failover takes three seconds. Before its end the cluster fails the ready check of each new connection.
   const until = performance.now() + 6_000;
   while (performance.now() < until) {
     const connection = connectRedis(server, { lazyConnect: true, retryStrategy: () => 100 });
@@ -111,7 +107,6 @@ test("a server that is no cluster is named so, by the service and by doctor", as
 test.each([
   ["-bzpopmin", "'bzpopmin'"],
   ["-eval", "'eval'"],
-  // Within a script it is not named.
   ["-xadd", "executing the script"],
 ])("a Redis that bans %s is refused in one clear line", async (ban, named) => {
   const url = new URL(await startRedis());
@@ -133,7 +128,6 @@ test.each([
   });
 });
 
-/** Each wrong setting gives one line with what to do. */
 async function namesWrongSettings({ environment, otherCa }: RedisKind, kind: string): Promise<void> {
   const problemWith = async (changed: Record<string, string>) => {
     const server = readRedis({ ...environment, REDIS_PREFIX: PREFIX, ...changed }) as RedisServer;
@@ -156,9 +150,7 @@ async function namesWrongSettings({ environment, otherCa }: RedisKind, kind: str
     const [, ...nodes] = (environment.REDIS_URL ?? "").replace("rediss://", "").split(",");
     const found = await Promise.all(nodes.map((node) => problemWith({ REDIS_URL: `rediss://${node}` })));
     const isCluster = ["redis_is_cluster", expect.stringMatching(/node of a Redis cluster.*redis\+cluster:/)];
-    // The node that holds the keys of the prefix responds as a single server does.
     expect(found.filter(([code]) => code !== "none")).toEqual([isCluster, isCluster]);
-    // One address is enough where it is named as a cluster's.
     expect(await problemWith({ REDIS_URL: `rediss+cluster://${nodes[0]}` })).toEqual(["none", " "]);
     return;
   }

@@ -11,8 +11,6 @@ import { PASSWORD, type RedisKind, startCluster, startSentinel } from "../../sup
 import { secretFolder } from "../../support/secret-folder.ts";
 import { startRedis } from "../../support/service.ts";
 
-/** Logins of Redis from files, which change while queues are in use. */
-
 const PREFIX = "team-a";
 const JOBS = 400;
 
@@ -77,7 +75,6 @@ test.each([
     },
   );
   for (const emitter of [producer, connection, queue] as EventEmitter[]) emitter.on("error", note);
-  // A cluster's connection tells of its nodes.
   connection.on("node error", note);
   worker.on("error", note);
   onTestFinished(async () => {
@@ -99,7 +96,6 @@ test.each([
   ] as const) {
     await poll(() => done.length > JOBS * share, { deadlineMs: 30_000 });
     const before = refusals.length;
-    // The servers have the new one first.
     await rotate(password);
     await poll(() => refusals.length > before, { deadlineMs: 20_000 });
     secrets.put("password", password);

@@ -8,11 +8,8 @@ import { listenInTest } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
 import { type ServiceBench, setupService } from "../../support/service.ts";
 
-/** Commands that look at a service: at a healthy one, and while a server of it is away. */
-
 const DEAD_REDIS = "redis://127.0.0.1:1";
 
-/** Responds with 404 to everything, as a host that is not the platform does. */
 async function startNobody(): Promise<string> {
   const server = createServer((_, response) => void response.writeHead(404).end());
   return `http://127.0.0.1:${await listenInTest(server)}`;
@@ -88,7 +85,6 @@ test("doctor and status show a healthy service, one without workers, and which o
     ["redis_eviction", "schedules"],
   ]);
 
-  // What the database knows of the platform says nothing about the platform.
   const nobody = await doctor(bench, { USAGE_BASE_URL: await startNobody(), REDIS_URL: DEAD_REDIS });
   expect([nobody.code, nobody.of("fail")]).toEqual([2, ["redis", "platform"]]);
   expect(nobody.find("redis")).toMatchObject({ code: "redis_unreachable" });
@@ -118,6 +114,5 @@ test("doctor and status show a healthy service, one without workers, and which o
   expect(text.stdout).toMatch(/^fail {2}workspaces +The platform does not list 1 of 3/m);
   expect(text.stdout).toContain(ghost);
   expect(text.stdout).toMatch(/\d+ passed, .*3 failed\.\n$/);
-  // It only looks: the typo left nothing behind.
   expect(await bench.count(`SELECT count(*) FROM usage.entity WHERE external_id = '${ghost}'`)).toBe(0);
 });

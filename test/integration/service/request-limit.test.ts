@@ -6,14 +6,11 @@ import { type Clock, systemClock } from "../../../src/core/base/clock.ts";
 import { poll } from "../../support/poll.ts";
 import { logOf, setupService, startRedis } from "../../support/service.ts";
 
-/** The request rate limit of a source's control jobs, on a real Redis, over several hosts. */
-
 let url: string;
 beforeEach(async () => {
   url = await startRedis();
 });
 
-/** One host: a connection of its own, and a clock that records its waits. */
 function host(
   share: { max: number; duration: number },
   { slug = "one", signal = new AbortController().signal } = {},
@@ -112,7 +109,6 @@ test("a platform that responds with 429 for a while costs no fetch task, and the
   expect(await bench.count("SELECT count(*) FROM usage.fetch WHERE status = 429")).toBe(24);
   expect(await bench.count("SELECT count(*) FROM usage.failure")).toBe(0);
   const codes = logOf(service).flatMap(({ code }) => (typeof code === "string" ? [code] : []));
-  // At first contact, the server refuses to respond without workspace ids.
   expect(new Set(codes)).toEqual(new Set(["redis_settings", "rate_limited", "bill_refused"]));
   expect(codes.filter((code) => code === "rate_limited").length).toBeLessThanOrEqual(20);
 });

@@ -8,8 +8,6 @@ import { poll } from "../../support/poll.ts";
 import { secretFolder } from "../../support/secret-folder.ts";
 import { daysAgo, logOf, request, setupService } from "../../support/service.ts";
 
-/** Passwords and keys in files, which others renew while the service works. */
-
 /** A login of the test's own on the server, whose password it may change. */
 async function loginOn(databaseUrl: string, password: string) {
   const admin = new pg.Client({ connectionString: databaseUrl, application_name: "test" });
@@ -41,7 +39,6 @@ test("rotated passwords, users and keys stop the service only until their files 
     workspaces: 1,
     environment: { USAGE_RATE_LIMIT: "100", USAGE_SYNC_EVERY: "PT30M" },
   });
-  // A pooler has a list of logins of its own.
   const login = await loginOn(await pastPooler(bench.databaseUrl), "first-password");
   const redisLogin = async (name: string, password: string) => {
     await bench.redis.acl("SETUSER", name, "on", "resetpass", `>${password}`, "~*", "&*", "+@all");
@@ -78,7 +75,6 @@ test("rotated passwords, users and keys stop the service only until their files 
   const said = (code: string) => logOf(service).filter((line) => line.code === code).length;
   await goesOn();
 
-  // The server has the new password first, and old sessions are ended.
   await login.change("second-password");
   await login.endSessions();
   await poll(() => said("postgres_login_refused") > 0, { deadlineMs: 30_000 });
@@ -93,7 +89,6 @@ test("rotated passwords, users and keys stop the service only until their files 
   await goesOn();
   await isBack();
 
-  // Redis has a new user, and the old one is gone: it closes its connections.
   const next = await redisLogin("grace", "second-of-redis");
   await bench.redis.acl("DELUSER", "ada");
   await poll(() => said("redis_refused") > 0, { deadlineMs: 30_000 });
@@ -102,7 +97,6 @@ test("rotated passwords, users and keys stop the service only until their files 
   await goesOn();
   await isBack();
 
-  // The platform has the new key first.
   bench.standin.access.apiKey = "rotated-key-1234567890";
   const refused = "SELECT count(*) FROM usage.source WHERE refused_at IS NOT NULL";
   await poll(async () => (await bench.count(refused)) > 0, { deadlineMs: 30_000 });
@@ -111,7 +105,6 @@ test("rotated passwords, users and keys stop the service only until their files 
   await poll(async () => (await bench.count(refused)) === 0, { deadlineMs: 30_000 });
   await goesOn();
 
-  // A file that is empty or gone changes nothing.
   writeFileSync(secrets.path("key"), "");
   rmSync(secrets.path("url"));
   await poll(() => said("secret_unreadable") === 2, { deadlineMs: 20_000 });
@@ -120,7 +113,6 @@ test("rotated passwords, users and keys stop the service only until their files 
 
   expect(await bench.count("SELECT count(*) FROM usage.failure")).toBe(0);
   expect(await bench.count("SELECT count(*) FROM usage.fetch_task WHERE state = 'failed'")).toBe(0);
-  // One that is under way counts as one.
   expect(await bench.count("SELECT coalesce(max(open_claims), 0) FROM usage.fetch_task")).toBeLessThan(2);
   expect(service.process.exitCode).toBeNull();
   const output = service.said.stdout + service.said.stderr;

@@ -10,8 +10,6 @@ import { now } from "../../support/clock.ts";
 import { poll } from "../../support/poll.ts";
 import { startRedis } from "../../support/service.ts";
 
-/** Schedules on a real Redis: each exists once, whichever process starts, and a run that is due is never lost. */
-
 const CONFIG = readConfig({
   DATABASE_URL: "postgres://127.0.0.1:9/none",
   USAGE_BASE_URL: "http://127.0.0.1:9",
@@ -70,7 +68,6 @@ test("one command tells whether all schedules are there, no other is, and no nex
   await restoreSchedules(queue, schedules);
   const before = Number(/total_commands_processed:(\d+)/.exec(await connection.info("stats"))?.[1]);
   expect(await arePresent()).toBe(true);
-  // The first `INFO` and this look.
   const after = Number(/total_commands_processed:(\d+)/.exec(await connection.info("stats"))?.[1]);
   expect(after - before).toBe(2);
   expect(await arePresent(schedules.slice(1))).toBe(false);
@@ -90,7 +87,6 @@ test("a run that is overdue when a process starts is still there afterwards", as
   expect((await queue.getJobs(["waiting", "delayed"])).map((job) => job.id).sort()).toEqual(before);
 });
 
-/** Does something with a clock that is ahead. */
 async function ahead<T>(ms: number, work: () => Promise<T>): Promise<T> {
   const realNow = Date.now;
   const clock = vi.spyOn(Date, "now").mockImplementation(() => realNow() + ms);
@@ -105,7 +101,6 @@ const DAY_MS = 86_400_000;
 
 test("a next run that a host with a clock ahead set too far away is repaired at once, a right one is not", async () => {
   const schedules = scheduled();
-  // A month ahead, a run of each schedule lies further away than its period.
   await ahead(35 * DAY_MS, () => restoreSchedules(queue, schedules));
   const next = async () => (await queue.getJobSchedulers()).map((one) => Number(one.next));
   expect(Math.min(...(await next()))).toBeGreaterThan(now() + 30 * DAY_MS);
@@ -115,7 +110,6 @@ test("a next run that a host with a clock ahead set too far away is repaired at 
     expect([key, Number(next) - now() < Number(every ?? 35 * DAY_MS)]).toEqual([key, true]);
   }
   expect(await restoreSchedules(queue, schedules)).toEqual({ restored: 0, removed: 0 });
-  // A clock within the tolerance, on either side, changes nothing.
   for (const ms of [-2_000, 2_000]) {
     const kept = { restored: 0, removed: 0 };
     expect(await ahead(ms, () => restoreSchedules(queue, schedules))).toEqual(kept);
@@ -126,7 +120,6 @@ test("a nightly run that a host did too early is done again at its time", async 
   const schedules = scheduled().filter(({ id }) => id === "reconcile-range");
   await restoreSchedules(queue, schedules);
   const due = Number((await queue.getJobScheduler("reconcile-range"))?.next);
-  // A host that is a day ahead takes tonight's run, which sets the next one, and finishes it.
   const connection = workerConnection(redisServerOf({ url }));
   const early = new Worker(queue.name, null, { connection, prefix: PREFIX, autorun: false });
   onTestFinished(() => early.close().finally(() => connection.disconnect()));

@@ -6,9 +6,6 @@ import { poll } from "../../support/poll.ts";
 import { lateUsageArrives, type ServiceBench, setupService } from "../../support/service.ts";
 import { temporaryFolder } from "../../support/temporary.ts";
 
-/** Several sources in one service. */
-
-/** Serves the bench's stand-in as source `sound` and another organisation's as `broken`. */
 async function serveBoth(bench: ServiceBench, broken: Standin) {
   const folder = temporaryFolder();
   const file = join(folder, "sources.json");
@@ -25,7 +22,6 @@ async function serveBoth(bench: ServiceBench, broken: Standin) {
   return bench.serve({ environment: { ...environment, USAGE_DATA_START: "" } });
 }
 
-/** Every day and hour of the source is loaded. */
 function loaded(bench: ServiceBench, source: string): Promise<unknown> {
   const gaps = `SELECT count(*) FILTER (WHERE status NOT IN ('ok', 'empty', 'provisional')) = 0 AND count(*) > 0
     FROM reporting_detail.usage_coverage_daily WHERE source_id = '${source}'`;
@@ -45,7 +41,6 @@ test.each([
   const service = await serveBoth(bench, broken);
   await loaded(bench, "sound");
   await lateUsageArrives(bench, { source: "sound", deadlineMs: 20_000 });
-  // It got requests, and nothing was loaded from it.
   expect(broken.requests.count).toBeGreaterThan(0);
   const ofBroken =
     "SELECT count(*) FROM usage.coverage JOIN usage.trace_scope USING (scope_id) JOIN usage.source USING (source_id)";

@@ -59,12 +59,10 @@ test("a route that waits after failures is tried again after a restart, which ma
   );
   expect(waiting).toBe(1);
   await bench.serve();
-  // The first alert job of a process ends the waits. One begins each minute.
   const isTried = async () => (await bench.count("SELECT count(next_try_at) FROM usage.route_state")) === 0;
   await poll(isTried, { deadlineMs: 120_000 });
 });
 
-/** A part of the process that never closes. */
 const HELD_OPEN = "--import=data:text/javascript,setInterval(()=>{},1000)";
 
 test("serve ends within 25 s of SIGTERM although Postgres is silent, waited for, or something never closes", async () => {
@@ -109,7 +107,6 @@ test.each([
       times: 100,
       match: { path: "granular-usage" },
     });
-    // Requests for usage: what a sync asks before it enters fetch tasks does not count.
     await poll(() => bench.standin.faults.fired > 2, { deadlineMs: 30_000 });
     lose(proxy);
     // The responses come and cannot be acknowledged; the next attempt to reach Redis is seconds away. How many were under way differs.

@@ -43,7 +43,6 @@ test("while Postgres cannot keep a response the platform is not asked, and work 
     await poll(() => said({ code }) > 0, { deadlineMs: 30_000, everyMs: 50 });
     // One response for each place of the worker may be under way.
     const before = bench.standin.requests.count;
-    // It comes every ten seconds, and fails or not.
     const sweeps = said({ name: "requeue" });
     await poll(() => said({ name: "requeue" }) >= sweeps + 2, { deadlineMs: 60_000, everyMs: 50 });
     expect(bench.standin.requests.count - before).toBeLessThanOrEqual(4);

@@ -7,7 +7,6 @@ import type { EndedSpan } from "../../support/telemetry.ts";
 import { temporaryFile } from "../../support/temporary.ts";
 
 const SDK = fileURLToPath(new URL("../../support/telemetry.ts", import.meta.url));
-/** Numbers of OpenTelemetry's API. */
 const [PRODUCER, CONSUMER] = [3, 4];
 
 test("with USAGE_TELEMETRY the fetch of a task is a span, child of the span that enqueued it", async () => {
@@ -34,14 +33,12 @@ test("with USAGE_TELEMETRY the fetch of a task is a span, child of the span that
     traceId: work.traceId,
     attributes: { "bullmq.queue.name": "fetch-default" },
   });
-  // Scheduled jobs have spans too, and no span holds the key.
   const control = spans().filter(({ kind, name }) => kind === CONSUMER && name.includes("control-default"));
   expect(control.map(({ attributes }) => attributes["bullmq.job.name"])).toContain("sync");
   expect(readFileSync(file, "utf8")).not.toContain(bench.standin.apiKey);
 
   expect(service.said.stdout).not.toContain("telemetry_unreceived");
 
-  // Without the setting there are none.
   await end(service, "SIGTERM");
   writeFileSync(file, "");
   const untraced = await bench.serve({ environment: sdk });
@@ -49,7 +46,6 @@ test("with USAGE_TELEMETRY the fetch of a task is a span, child of the span that
   expect(spans()).toEqual([]);
   await end(untraced, "SIGTERM");
 
-  // Without an SDK, or with one that is off, the log says that nothing receives them.
   const alone = await bench.serve({ environment: { USAGE_TELEMETRY: "on" } });
   await syncsGoOn(alone, 1);
   expect(alone.said.stdout).toContain('"code":"telemetry_unreceived"');

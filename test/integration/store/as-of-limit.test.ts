@@ -11,7 +11,6 @@ import { type StoreBundle, setupSource } from "./setup.ts";
 
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 const window = windowOf("day", "2026-03-01", "2026-03-02");
-/** First key of the locks of loads (usage.load_instant). */
 const LOADS = 1_969_583_212;
 
 let bundle: StoreBundle & { sourceId: number };
@@ -43,7 +42,6 @@ const load = (traces: number) =>
 const one = async (client: pg.Client, text: string, values: unknown[] = []) =>
   (await client.query({ text, values, rowMode: "array" })).rows[0]?.[0];
 const clock = (): Promise<string> => one(bundle.reader, "SELECT clock_timestamp()::text");
-/** Ends when every instant up to this one lies before the current second. */
 const secondAfter = (instant: string) =>
   poll(() =>
     one(bundle.reader, "SELECT date_trunc('second', clock_timestamp()) > $1::timestamptz", [instant]),
@@ -61,7 +59,6 @@ const refusal = (at: string, client = reader): Promise<pg.DatabaseError> =>
     (error: pg.DatabaseError) => error,
   );
 
-/** A load that waits before its COMMIT. Its stamp is drawn, and nobody sees it. */
 async function standing(traces: number) {
   const gate = Promise.withResolvers<void>();
   const reached = Promise.withResolvers<number>();
@@ -117,7 +114,6 @@ describe("while a load runs", () => {
     expect(Date.parse(limit)).toBeLessThanOrEqual(to);
     const again = /ask again at (\S+ \S+)\. If a load that started before then/.exec(hint)?.[1] ?? "";
     expect(Date.parse(again)).toBe(Math.floor(to / 1000) * 1000 + 1000);
-    // Exactly: the limit itself is refused, and a microsecond before it is answered.
     await expect(asOf(limit)).rejects.toThrow(REFUSED);
     expect(await asOf(limit, { shift: "-1 microsecond" })).toBe(5);
 
@@ -148,7 +144,6 @@ describe("while a load runs", () => {
     await expect(asOf(fetchToken)).rejects.toThrow(REFUSED);
     await bundle.reader.query("SELECT pg_terminate_backend($1, 5000)", [backend]);
     expect(await asOf(fetchToken)).toBe(5);
-    // The store repeats the load on another connection.
     expect(await commit()).toMatchObject({ outcome: "loaded" });
     expect(await asOf(fetchToken)).toBe(5);
   });
@@ -226,7 +221,6 @@ describe("a load that ends while a query runs", () => {
       await reader.query(begin);
       await load6.commit();
       expect(await asOf(first)).toBe(5);
-      // The load is not in this snapshot, and no lock tells of it any more.
       await expect(asOf(load6.fetchToken)).rejects.toThrow(REFUSED);
       await reader.query("ROLLBACK");
       expect(await asOf(load6.fetchToken)).toBe(6);

@@ -8,11 +8,8 @@ import { history } from "./model/histories.ts";
 import { History } from "./model/history.ts";
 import { setupSource, setupStore } from "./setup.ts";
 
-// An as-of query returns exactly what was final at the instant, whatever happened afterwards.
-
 const numRuns = times(6);
 
-/** What is final now, read from records and coverage alone. */
 const FINAL_NOW = `
   SELECT s.scope_id, x.entity_id, r.bucket_start::text AS usage_date, r.traces::text
   FROM usage.coverage c

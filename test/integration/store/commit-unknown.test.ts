@@ -9,7 +9,6 @@ const rows = [["2026-03-01T00:00Z", "p1", 4]] as const;
 test("a load that runs again because nobody knows whether it committed finds its fetch number, and says what it loaded", async () => {
   const dataStart = Date.parse("2026-02-01");
   const { store, sourceId } = await setupSource({ workspaceIds: [workspaceId], dataStart });
-  /** As after a crash of Postgres between a COMMIT and its response. */
   const forgetful: Store = {
     ...store,
     transaction: async (work) => {

@@ -9,12 +9,6 @@ import { times } from "../../support/drawn.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 
-/**
- * Exports that are large enough to be compared by what their buckets amount to. Whatever differs, on either side and in whatever
- * order, exactly the differences of a plain comparison record by record are found. What is stored is changed with triggers off, as
- * a damaged disk does: digests of coverage do not know of it.
- */
-
 const RUNS = times(12);
 const WORKSPACE = "0b7c7f3e-0000-4000-8000-000000000001";
 const IDS = Array.from({ length: 140 }, (_, i) => ["", "(none)"][i] ?? `project ${i}, é "\\`);
@@ -54,7 +48,6 @@ const change: fc.Arbitrary<Change> = fc.record({
 });
 const drawn = fc.record({
   changes: fc.array(change, { maxLength: 4 }),
-  /** Exported rows of one key and bucket that come as two. */
   splits: fc.array(fc.nat({ max: 1_000 }), { maxLength: 2 }),
   order: fc.constantFrom("bucket", "bucket", "id", "id backwards"),
 });
@@ -75,7 +68,6 @@ function apply(sides: { stored: Side; exported: Side }, one: Change): void {
   else if (what === "compensate" && here > by)
     to.set(key, here - by).set(otherKey, (to.get(otherKey) ?? 0) + by);
   else if (what === "big swap" && key !== otherKey) {
-    // Two amounts whose hash is the same, on either side with the other key: the sums are equal too.
     sides.stored.set(key, BIG).set(otherKey, 1);
     sides.exported.set(key, 1).set(otherKey, BIG);
   }
@@ -220,7 +212,6 @@ function partsOf(key: string): { id: string; bucket: number } {
   return { bucket: Number(key.slice(0, at)), id: key.slice(at + 1) };
 }
 
-/** Key by key; absent and 0 are the same. */
 function differencesOf({ stored, exported }: { stored: Side; exported: Side }) {
   return [...new Set([...stored.keys(), ...exported.keys()])].flatMap((key) => {
     const [a, b] = [stored.get(key), exported.get(key)];

@@ -10,8 +10,6 @@ import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
 import { loadRows, type ResponseRow, windowOf } from "../../support/store.ts";
 import { type StoreBundle, setupSource } from "./setup.ts";
 
-// Exports with more keys and rows than one batch takes.
-
 const WORKSPACE = "0b7c7f3e-0000-4000-8000-000000000001";
 const OTHER = "0b7c7f3e-0000-4000-8000-000000000002";
 const window = windowOf("day", "2026-02-01T00:00:00Z", "2026-02-11T00:00:00Z");
@@ -96,14 +94,12 @@ describe("an export of thousands of keys", () => {
     const { bundle, sourceId } = await loaded(stored);
     const result = await compare(bundle, sourceId, () => [
       ...same().map((rows) => rows.slice(4)),
-      // Two of them exceed what is stored, and one id is not stored at all. Later days come first.
       [
         [1, IDS[1] as string, 3, "Name 1"],
         [0, IDS[1] as string, 1, "Name 1"],
         [0, IDS[1] as string, 5, "Name 1"],
         [1, IDS[2] as string, 4, "Later"],
         [0, IDS[2] as string, 3, "Sooner"],
-        // The known name comes first.
         [0, IDS[3] as string, 4, "Name 3"],
         [1, IDS[3] as string, 5, "Another"],
         [4, "nobody's", 7, "Nobody"],
@@ -113,11 +109,9 @@ describe("an export of thousands of keys", () => {
     expect(await kept(bundle)).toEqual([
       { kind: "missing_in_export", n: 2, stored: 3, exported: null, says: null },
       { kind: "missing_in_store", n: 1, stored: null, exported: 7, says: null },
-      // One row for each id, at the latest bucket of an unknown name.
       { kind: "name_differs", n: 2, stored: 9, exported: 9, says: "Later" },
       { kind: "traces_differ", n: 1, stored: 2, exported: 6, says: null },
     ]);
-    // The days without a difference are reconciled.
     const { rows } = await bundle.reader.query<{ from: Date }>(
       "SELECT period_start AS from FROM usage.reconciled ORDER BY 1",
     );
@@ -200,7 +194,6 @@ test("an export with more keys than memory holds is summed up correctly", async 
     yield [0, 1, 2].map((i): Given => [0, `id ${i}`, 1]);
   };
   const result = await compare(bundle, sourceId, batches, { mostKeys: 4_000 });
-  // Only the first one is stored, with 2 traces.
   expect(result).toMatchObject({ compared: many, rows: many + 3, open: many - 1 });
   expect(await kept(bundle)).toEqual([
     { kind: "missing_in_store", n: many - 1, stored: null, exported: many + 1, says: null },

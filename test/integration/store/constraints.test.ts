@@ -2,9 +2,6 @@ import type pg from "pg";
 import { expect, test } from "vitest";
 import { setupStore } from "./setup.ts";
 
-// Each constraint and unique index of the migrations refuses a statement. Most of these statements are made of the catalog.
-
-/** One whole row of everything: source 1, workspace entity 1, project entity 2, scope 1, series 1. */
 const WHOLE = `
   INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest)
     VALUES ('default', 'http://platform.test', '2026-01-05', 24, 'digest');
@@ -86,10 +83,8 @@ const WHOLE = `
   INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
     VALUES (1, 'project', 'day', '2026-01-05Z', '2026-01-06Z', '{1}', '{w1}')`;
 
-/** `column = value` in a copy of the whole row: one change that breaks one constraint. */
 function copyOf(table: string, change: Record<string, string>): string {
   const values = Object.entries(change).map(([column, value]) => `'${column}', ${value}`);
-  // All but the generated one.
   const columns =
     "close_id, source_id, period_start, period_end, closed_at, settle_after_seconds, accepted_disagreements, costs_closed_at";
   const [into, from] = table === "close" ? [`(${columns})`, columns] : ["", "*"];
@@ -110,10 +105,6 @@ const ODD: Readonly<Record<string, readonly string[]>> = {
   boolean: ["false"],
 };
 
-/**
- * Statements of which a constraint has to refuse one, as far as they follow from the catalog. A key or unique index refuses its row
- * once more, a foreign key one that points nowhere, a constraint of one column an odd value, and one of a period its end before it begins.
- */
 async function violationsOfCatalog(reader: pg.Client): Promise<Record<string, string[]>> {
   const columns = (relation: string, numbers: string) =>
     `array(SELECT attname::text FROM pg_attribute WHERE attrelid = ${relation} AND attnum = ANY (${numbers}) ORDER BY attnum)`;
@@ -140,9 +131,7 @@ interface Constraint {
   readonly table: string;
   readonly kind: "p" | "f" | "c" | "u";
   readonly columns: readonly string[];
-  /** Of the primary key. */
   readonly own: readonly string[];
-  /** Of the first column. */
   readonly type: string;
 }
 
@@ -164,7 +153,6 @@ const next = { period_start: "'2026-02-01Z'::timestamptz", period_end: "'2026-02
 
 const laterPrice = { price_id: "9", valid_from: "'2027-01-01'::date", valid_to: "'2028-01-01'::date" };
 
-/** What does not follow from the catalog: of several columns, of special values, and of a table that is empty after each transaction. */
 const VIOLATIONS: Readonly<Record<string, string>> = {
   charge_due_pkey: "INSERT INTO usage.charge_due (due_number) OVERRIDING SYSTEM VALUE VALUES (1), (1)",
   backfill_finished_when: copyOf("backfill", { backfill_id: "9", state: "'done'" }),
@@ -247,7 +235,6 @@ const VIOLATIONS: Readonly<Record<string, string>> = {
 test("every constraint refuses the row that violates it", async () => {
   const { reader } = await setupStore({ isStateTrue: false });
   await reader.query(WHOLE);
-  // Afterwards: the charges that are due are recomputed as that ends.
   await reader.query(`
     INSERT INTO usage.charge SELECT 1, '2026-02-01', '2026-02-05', 1, 'sku', 'traces', c, 0, 1, 0, 0.5, 'USD', 2, 1, true, 'ok'
     FROM (VALUES (false), (true)) v (c)`);
@@ -265,7 +252,6 @@ test("every constraint refuses the row that violates it", async () => {
   }
   expect(unrefused).toEqual({});
 
-  // Postgres 18 lists NOT NULL among the constraints; their names are its own. A constraint trigger refuses nothing.
   const { rows } = await reader.query<{ name: string }>(`
     SELECT conname AS name FROM pg_constraint
     WHERE connamespace = 'usage'::regnamespace AND contype NOT IN ('n', 't') AND conrelid::regclass::text NOT LIKE 'usage.kysely%'
@@ -277,7 +263,6 @@ test("every constraint refuses the row that violates it", async () => {
   expect(untested, "constraints that no test violates").toEqual([]);
 });
 
-/** Name of the constraint that refuses a statement; without one, what happened instead. */
 async function constraintOf(client: pg.Client, statement: string): Promise<string | undefined> {
   await client.query("BEGIN");
   try {

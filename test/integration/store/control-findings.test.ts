@@ -8,8 +8,6 @@ import type { Finding } from "../../../src/core/store/proof/write-differences.ts
 import { loadDeploymentRows, loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 
-// What is kept of totals that differ, and what ends it.
-
 const ONE = "0b7c7f3e-0000-4000-8000-000000000001";
 const OTHER = "0b7c7f3e-0000-4000-8000-000000000002";
 const START = Date.parse("2026-02-01T00:00:00Z");
@@ -61,16 +59,13 @@ test("a finding is replaced by what was found again, and ends where its time was
     compared = [one, other].map((scopeId) => ({ scopeId, period: { start: day(0), end: day(7) } })),
   ) => keepFindings(store, { kind: "stride_total", compared, fetchNumber }, findings);
   const [a, b] = [finding(one), finding(other, { dimensionId: "b" })];
-  // Found twice, in windows that overlap.
   await keep([a, b, { ...a }], 1);
   const first = await known();
   expect(first).toMatchObject([
     { ...a, groupBy: "project", workspaceId: ONE, meter: "traces" },
     { ...b, groupBy: "project", workspaceId: OTHER, meter: "traces" },
   ]);
-  // Nothing was compared: nothing ends.
   await keep([], 2, []);
-  // A part of its time was compared, or another scope.
   await keep([], 3, [{ scopeId: one, period: { start: day(0), end: day(6) } }]);
   await keep([], 4, [{ scopeId: other + 1000, period: ALL }]);
   expect(await known()).toEqual(first);
@@ -79,7 +74,6 @@ test("a finding is replaced by what was found again, and ends where its time was
     `${one} stride_total a 1 9 platform_disagrees 5 left`,
     `${other} stride_total b 1 2 closed 1 ended`,
   ]);
-  // An id, a measure and a period are one finding each.
   await keep([a, { ...a, dimensionId: "c" }, { ...a, start: day(1) }, { ...a, end: day(5) }], 6);
   expect(await known()).toHaveLength(4);
 });
@@ -108,7 +102,6 @@ test("known findings are those left in a part of time, by meter, dimension, work
     "longlived tier_exceeds workspace 2",
   ]);
   expect(await named({ kinds: ["provider_total"] })).toEqual(["traces provider_total workspace 0"]);
-  // It touches neither the one that ends where it begins, nor the one that begins where it ends.
   expect(await named({ range: { start: day(1), end: day(3) } })).toEqual([
     "longlived tier_exceeds workspace 2",
   ]);

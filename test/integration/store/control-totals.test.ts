@@ -12,8 +12,6 @@ import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 
-// Totals of weeks, months and years against the sums of the stored days.
-
 const ONE = "0b7c7f3e-0000-4000-8000-000000000001";
 const OTHER = "0b7c7f3e-0000-4000-8000-000000000002";
 const window = windowOf("day", "2026-02-01T00:00:00Z", "2026-02-11T00:00:00Z");
@@ -92,7 +90,6 @@ test("totals are compared with the days of their part by id, and parts that agre
     total(one, 0, "b", 4),
     total(one, 1, "a", 8),
     total(one, 1, "c", 16),
-    // A total of zero and none are equal.
     total(other, 0, "a", 2),
     total(other, 0, "a", 3),
     total(other, 1, "x", 0),
@@ -120,7 +117,6 @@ test("totals are compared with the days of their part by id, and parts that agre
   const m = second.fetchNumber;
   const newest = [`${one} 0-3 by ${m}`, `${other} 0-3 by ${m}`, `${other} 3-6 by ${m}`];
   expect(await matched()).toEqual(newest);
-  // An older total that comes late proves only what no newer one is about. No newer one is kept of the part that differs.
   await compare(equal, older);
   expect(await matched()).toEqual([
     `${one} 0-3 by ${m}`,

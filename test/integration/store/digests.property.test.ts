@@ -13,7 +13,6 @@ import { createSource, FIRST_DAY, type StoreBundle, setupSource } from "./setup.
 
 const WORKSPACES = ["11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"];
 const DAYS = 5;
-/** A table of counts: day, workspace, project. */
 type Truth = number[][][];
 interface Requested {
   readonly from: number;
@@ -85,7 +84,6 @@ class Loads {
     return intercepted({ before }, () => loadResponse(store, whole));
   }
 
-  /** What is stored of a part, in the form of `truth`. */
   async stored(): Promise<Truth> {
     const { rows } = await this.#bundle.reader.query(
       `SELECT r.bucket_start - $1::date AS day, w.external_id AS workspace, e.external_id AS project, r.traces::int
@@ -101,7 +99,6 @@ class Loads {
     return counts;
   }
 
-  /** Whether coverage was written anew, and not only who read it last. */
   replacesCoverage(): boolean {
     return this.statements.some((text) => /insert into usage\.coverage/i.test(text));
   }
@@ -131,7 +128,6 @@ describe("a response that is known by its digest", () => {
       "SELECT count(DISTINCT fetch_number)::int AS n, max(fetch_number)::int AS newest FROM usage.coverage",
     );
     expect(rows).toEqual([{ n: 1, newest: 2 }]);
-    // A part of the window, and a part of the workspaces.
     expect(await loads.load({ from: 1, days: 2, workspaces: [1] })).toMatchObject({ unchanged: 4 });
     expect([loads.compares(), loads.replacesCoverage()]).toEqual([false, true]);
     expect(await expectTrueDigests(reader)).toBe(4);
@@ -161,12 +157,10 @@ describe("a response that is known by its digest", () => {
       { requested: { ...ALL, from: 1, days: 4 } },
       { requested: { ...ALL, from: 0, days: 4 } },
       { requested: { from: 0, days: 5, workspaces: [1] } },
-      // Final days stay final.
       { requested: { from: 1, days: 3, workspaces: [0] }, more: notFinal },
       { requested: ALL },
       { requested: { ...ALL, from: 0, days: 3 } },
       { requested: ALL },
-      // Of one workspace it is the stored interval, of the other one a part of it.
       { requested: { from: 0, days: 4, workspaces: [0] } },
       { requested: { ...ALL, from: 0, days: 4 } },
     ].entries()) {
@@ -261,7 +255,6 @@ test("no order of loads, changes and merged intervals leaves a digest that lies"
       }
       await expectTrueDigests(bundle.reader);
     }
-    // Whatever others did is repaired by then.
     await loads.load(ALL);
     expect(await loads.stored()).toEqual(loads.truth);
   };
@@ -271,6 +264,5 @@ test("no order of loads, changes and merged intervals leaves a digest that lies"
     numRuns: times(12) + examples.length,
     examples,
   });
-  // The property is about something: some responses were known by their digest.
   expect(known).toBeGreaterThan(5);
 });

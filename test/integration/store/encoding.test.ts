@@ -4,7 +4,6 @@ import { usageEtl } from "../../support/cli.ts";
 import { createTestDatabase, pastPooler } from "../../support/database.ts";
 import { temporaryFile } from "../../support/temporary.ts";
 
-/** A name as the platform sends it. */
 const DASH = "Zürich — 東京";
 
 test.each(["LATIN1", "SQL_ASCII", "WIN1252"])(
@@ -29,7 +28,6 @@ test.each(["LATIN1", "SQL_ASCII", "WIN1252"])(
     onTestFinished(() => other.end());
     expect((await other.query("SELECT FROM pg_namespace WHERE nspname = 'usage'")).rowCount).toBe(0);
 
-    // As it is printed.
     await other.query(next);
     const name = /DATABASE (\S+)/.exec(next)?.[1] ?? "";
     onTestFinished(async () => void (await other.query(`DROP DATABASE ${name} WITH (FORCE)`)));

@@ -23,7 +23,6 @@ test("fetch numbers are lifted above restored data, even if several processes st
        SELECT scope_id, '2026-01-05Z', '2026-01-06Z', true, $1, now(), '{}' FROM usage.trace_scope LIMIT 1`,
       [newest],
     );
-    // As after a restore of the tables alone: the sequence is behind, and was never called.
     await reader.query("SELECT setval('usage.fetch_number', $1, false)", [round % 2 === 0 ? newest : 1]);
     const start = async () => {
       await liftFetchNumbers(store);
@@ -35,7 +34,6 @@ test("fetch numbers are lifted above restored data, even if several processes st
     expect(new Set(numbers).size).toBe(numbers.length);
   }
 
-  // One at a time: who waited sees what the other one has drawn, and does not set the numbers back.
   const drawn = await store.transaction(async ({ db, client }) => {
     await client.query("SELECT pg_advisory_xact_lock(hashtext('usage-etl fetch numbers'))");
     await client.query("SELECT setval('usage.fetch_number', 1)");
@@ -134,7 +132,6 @@ test("whoever asks by hand makes all failures of the source due, and none of ano
   };
   const dayAt = (day: number) => ({ start: FIRST_DAY + day * DAY_MS, end: FIRST_DAY + (day + 1) * DAY_MS });
   await failScopes(store, { ...failure, period: dayAt(0), fetchToken: await drawFetchToken(store.db) });
-  // One whose time has come keeps it.
   await reader.query("UPDATE usage.failure SET retry_at = '2020-01-01Z'");
   await failScopes(store, { ...failure, period: dayAt(2), fetchToken: await drawFetchToken(store.db) });
   const due = async () =>

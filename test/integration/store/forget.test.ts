@@ -17,7 +17,6 @@ const DAYS = windowOf("day", "2026-03-01", "2026-03-04");
 const BY = { name: "ada", role: "operator", via: "command" } as const;
 const HOW = { withRecords: false, dryRun: false, by: BY };
 
-/** Who gave which order is kept for good. */
 async function rowCounts({ reader }: StoreBundle): Promise<Record<string, number>> {
   const { rows: tables } = await reader.query<{ name: string }>(
     "SELECT relname AS name FROM pg_class WHERE relnamespace = 'usage'::regnamespace AND relkind = 'r' AND relname <> 'operator_action' ORDER BY 1",
@@ -151,8 +150,6 @@ test("a workspace goes with all that depends on it and nothing else", async () =
   expect(await rowCounts(bundle)).toEqual(full);
 
   expect(await forget({ withRecords: true })).toMatchObject({ forgotten: true, held });
-  // Left are the SKU, how late counts change in this source, and the backfill with its task for the other workspace. The scopes of both were there before. Notes of who was
-  // named go after an hour.
   const { rows } = await reader.query("SELECT workspace_ids, scope_ids FROM usage.fetch_task");
   expect(rows).toEqual([{ workspace_ids: [A], scope_ids: [expect.any(Number)] }]);
   const requested = await reader.query("SELECT backfill_id, workspace_ids FROM usage.backfill");
@@ -187,7 +184,6 @@ test("a workspace of a closed month stays; one that was only left out, and never
     code: "month_closed",
     message: expect.stringContaining("2026-03"),
   });
-  // A correction of an earlier month, which the closed one keeps.
   await reader.query(
     `INSERT INTO usage.closed_correction
      SELECT close_id, '2026-02-01', entity_id, 'sku', 'traces', 1, 0, 0, 0.5, 'USD', 2, 1
@@ -212,7 +208,6 @@ test("a load that was on its way stores nothing for a workspace that was forgott
     workspaceIds: [A],
   });
   const fetchToken = await drawFetchToken(store.db);
-  // The load waits for the scopes, behind the one that forgets them.
   await reader.query("BEGIN");
   await reader.query("SELECT FROM usage.trace_scope WHERE scope_id = ANY ($1) FOR UPDATE", [scopeIds]);
   const forgetting = forgetWorkspace(store, {
@@ -297,7 +292,6 @@ test("a source goes with all that depends on it, and not while a process loads i
     ]);
     if (found.length === 0) empty.push(name);
   }
-  // A source with a close is not forgotten.
   expect(empty).toEqual(["usage.close"]);
   const forget = (how: object) => forgetSource(store, { sourceId, slug: "gone", ...HOW, ...how });
   await expect(forget({ withRecords: true })).rejects.toMatchObject({ code: "source_in_use" });

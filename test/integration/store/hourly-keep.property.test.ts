@@ -16,7 +16,6 @@ const DAYS = 10;
 const START = floorToGrid(now(), DAY_MS) - (DAYS + 1) * DAY_MS;
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 
-/** A load of `length` buckets or six hours apiece, from the `at`-th on; every `gap`-th bucket has a record. */
 const load = fc.record({
   stride: fc.constantFrom("hour" as const, "hour" as const, "day" as const),
   at: fc.nat(DAYS * 4 - 1),
@@ -52,7 +51,6 @@ test("old hours are removed with their coverage if their day is loaded, and no f
     for (const [name, text] of Object.entries(QUERIES)) shown[name] = await lines(text);
     return shown;
   };
-  /** Each covered bucket as `dimension hour`, or only those that were fetched long ago. */
   const covered = async (stride: string, olderThanDays = 0) =>
     (
       await query(`
@@ -114,7 +112,6 @@ test("old hours are removed with their coverage if their day is loaded, and no f
     expect((await covered("hour")).sort()).toEqual(kept);
     expect(await records()).toEqual(keptRecords);
     expect(await everything()).toEqual(before.shown);
-    // What a round keeps up to date is younger than what is dropped: it asks for the same as before.
     expect(await plan()).toEqual(before.plan);
     expect(await dropOldHours(store, { sourceId, keepHours: keepDays * 24 })).toBe(0);
   };

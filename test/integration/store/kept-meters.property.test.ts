@@ -22,8 +22,6 @@ import { acceptOpen } from "../../support/month.ts";
 import { addSource } from "../../support/reporting.ts";
 import { setupMigrated } from "../../support/store.ts";
 
-/** What a close accepts is exactly what no finding, gap or day that is not final of any kept meter contradicts. */
-
 const SEED = seed();
 const RUNS = times(12);
 const MOST_CLOSES = 5;
@@ -71,7 +69,6 @@ const problem: fc.Arbitrary<Flawed> = fc
   .map((one) =>
     one.problem === "tiers" && one.meter !== "longlived" ? { ...one, problem: "total" as const } : one,
   )
-  // Not every meter is split by every dimension.
   .map((one) =>
     METER[one.meter].groupings.includes(one.groupBy) ? one : { ...one, groupBy: "project" as const },
   );
@@ -80,15 +77,12 @@ interface Scenario {
   readonly problems: readonly Flawed[];
   readonly wanted: readonly Meter[];
   readonly available: readonly Kept[];
-  /** Of the others: those of which it is not known. */
   readonly unknown: readonly Kept[];
-  /** First day of deployment usage, counted from the first of the month. */
   readonly startsOn: number;
   readonly accepts: boolean;
 }
 
 const scenario: fc.Arbitrary<Scenario> = fc.record({
-  // Most months have none or few flaws: only then a close has something to decide.
   problems: fc.oneof(fc.constant([]), fc.array(problem, { minLength: 1, maxLength: 4 })),
   wanted: fc.subarray<Meter>([...KEPT]),
   available: fc.subarray<Kept>([...OTHERS]),
@@ -107,10 +101,8 @@ const scenarioOf = (...problems: Omit<Flawed, "workspace" | "groupBy">[]): Scena
 });
 /** Those that chance may leave out. */
 const EXAMPLES: readonly Scenario[] = [
-  // Deployment usage from before the data start, in the first half of the month alone.
   scenarioOf({ problem: "gap", meter: "deployments", first: 0, days: 2 }),
   scenarioOf({ problem: "gap", meter: "longlived", first: 3, days: 1 }),
-  // Several reasons on one day, of which the first that applies is named.
   scenarioOf(
     { problem: "tiers", meter: "longlived", first: 5, days: 1 },
     { problem: "total", meter: "longlived", first: 5, days: 1 },
@@ -140,7 +132,6 @@ const stateOf = ({ available, unknown }: Scenario, meter: Kept) => {
 const isKept = (given: Scenario, meter: Kept) =>
   meter === "traces" || (stateOf(given, meter) !== "not_counted" && given.wanted.includes(meter));
 
-/** The first reason of each day that keeps the month open: `reason meter dimension workspace day`. */
 function expected(given: Scenario): string[] {
   const found = new Map<string, OpenReason>();
   for (const { problem: what, meter, workspace, groupBy, first, days } of given.problems) {
@@ -215,7 +206,6 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
     on conflict do nothing`.execute(db);
 
   const plant = async (given: Scenario) => {
-    // Emptying them by TRUNCATE takes seconds.
     for (const table of [
       "coverage",
       "failure",
@@ -320,12 +310,10 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       const requested = { sourceId, ranges };
       const [check] = await openDaysOf(db, requested);
       expect(check?.open.length).toBe(reasons.length);
-      // By day, then by meter, dimension and workspace.
       const orderOf = ({ day, meter, groupBy, workspaceId }: OpenDay) =>
         `${new Date(day).toISOString()} ${METERS.indexOf(meter)} ${groupBy} ${workspaceId}`;
       const order = check?.open.map(orderOf);
       expect(order).toEqual(order?.toSorted());
-      // Two halves that are checked at once have the same days.
       const middle = Date.parse("2026-03-15");
       const halves = ranges.flatMap((range) => [
         { ...range, end: middle },
@@ -333,7 +321,6 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
       ]);
       const parts = await openDaysOf(db, { ...requested, ranges: halves });
       expect(parts.flatMap(({ open }) => open)).toEqual(check?.open);
-      // Closing takes a second, for it reads the charges: a few times are enough.
       if (blocking.length === 0 && closes++ >= MOST_CLOSES) return;
       const result = await (given.accepts && blocking.length === 0 ? acceptOpen(close) : close({}));
       expect(result.state).toBe(blocking.length === 0 ? "closed" : "open");
@@ -349,10 +336,8 @@ test(`close accepts what nothing of any kept meter contradicts (seed ${SEED})`, 
         states.closed++;
       }
 
-      // What is wanted and not in the close is said, whatever became of it.
       const range = { start: Date.parse(MONTH), end: Date.parse("2026-04-01") };
       const said = await otherUsage(db, { sourceId, range });
-      // The page of a month reads the same by one statement.
       expect((await otherTraces(db, { sourceId, monthStart: MONTH, range })).others).toEqual(said);
       expect(said.map(({ meter, state }) => `${meter} ${state}`)).toEqual(
         METERS.flatMap((meter) => {

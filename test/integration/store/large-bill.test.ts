@@ -6,7 +6,6 @@ import { keepUsageLimits } from "../../../src/features/costs/bill-terms.store.ts
 import { keepProviderTotals } from "../../../src/features/costs/provider-totals.store.ts";
 import { setupSource } from "../../support/reporting.ts";
 
-/** A statement of Postgres has at most 65,535 parameters. */
 const MANY = 65_536;
 
 test("limits and provider totals of any number of workspaces are stored", async () => {

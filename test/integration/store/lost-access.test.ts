@@ -14,8 +14,6 @@ import { loadDeploymentRows, loadRows, type ResponseRow } from "../../support/st
 import { intercepted } from "./model/statements.ts";
 import { FIRST_DAY, type StoreBundle, setupSource } from "./setup.ts";
 
-/** Zeros rest on proof of access. What a listing takes away, it takes from loads that are under way too. */
-
 const [WORKSPACE, OTHER] = ["11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"];
 const DAY = new Date(FIRST_DAY).toISOString().slice(0, 10);
 const MONTH = `${DAY.slice(0, 7)}-01`;
@@ -40,7 +38,6 @@ const list = async (ids: readonly string[]) =>
     workspaces: ids.map((workspaceId) => ({ workspaceId, name: null, isDeleted: false })),
     fetchToken: await drawFetchToken(bundle.store.db),
   });
-/** A response over all of time, or the statistics of each, that names these of all that were asked for. */
 const name = async (named: readonly string[], isStatistics = false) =>
   noteAccess(bundle.store, {
     sourceId: bundle.sourceId,
@@ -129,7 +126,6 @@ test("a proof that was asked for before a response had come does not confirm its
 
 test("a comparison with an export of that time is withdrawn with the zeros", async () => {
   await load([]);
-  // Not a zero: it stays loaded, and is no longer proved.
   await load([[new Date(FIRST_DAY).toISOString(), "p", 5]], "project");
   await rowsOf(
     `INSERT INTO usage.reconciled SELECT scope_id, period_start, period_end, fetch_number, now() FROM usage.coverage; ${KEEP_PROOF}`,
@@ -177,7 +173,6 @@ test("zeros of a workspace that no usage ever named rest on its statistics", asy
   expect(await provedByStatistics(store.db, sourceId)).toMatchObject([{ workspaceId: WORKSPACE, zeros: 1 }]);
   await load([[`${DAY}T00:00:00Z`, WORKSPACE, 0]]);
   expect(await provedByStatistics(store.db, sourceId)).toEqual([]);
-  // Usage has named it, which is better proof.
   expect(await name([OTHER], true)).toEqual([]);
 });
 

@@ -11,7 +11,6 @@ import { createTestDatabase, pastPooler } from "../../support/database.ts";
 import { listenInTest } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
 
-/** Longer than any limit of the server below. */
 const LONGER_S = 1.2;
 
 test("short limits of the server end neither a migration that waits, nor a load, nor an export", async () => {
@@ -25,7 +24,6 @@ test("short limits of the server end neither a migration that waits, nor a load,
   );
   const [{ name, version }] = rows as [{ name: string; version: number }];
   const limits = ["statement_timeout", "idle_in_transaction_session_timeout", "lock_timeout"];
-  // From that version on.
   if (version >= 170_000) limits.push("transaction_timeout");
   for (const limit of limits) await other.query(`ALTER DATABASE ${name} SET ${limit} = '1s'`);
 
@@ -65,7 +63,6 @@ test("a transaction that cannot begin leaves its connection as it was", async ()
   const { url, drop } = await createTestDatabase();
   onTestFinished(drop);
   const pool = new pg.Pool({ connectionString: url, max: 1 });
-  // Postgres refuses the limit after it has begun the transaction.
   const session = { statementMs: -1, isRefused: true, isPerTransaction: true };
   const db = new Kysely<unknown>({ dialect: new StoreDialect({ pool }, session) });
   onTestFinished(() => db.destroy());

@@ -4,8 +4,6 @@ import { forgetSource } from "../../../src/features/catalog/forget.store.ts";
 import { listActions } from "../../support/actions.ts";
 import { createSource, setupStore } from "./setup.ts";
 
-/** Who did what, whatever becomes of the source. */
-
 const ADA: Actor = { name: "ada", role: "operator", via: "page" };
 const BOB: Actor = { name: null, role: "operator", via: "command" };
 

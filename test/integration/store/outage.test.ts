@@ -2,8 +2,6 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { retryAfterOutage } from "../../../src/core/store/catalog/failures.ts";
 import { createSource, FIRST_DAY, setupStore } from "./setup.ts";
 
-// The tests write the ledger of fetches by hand. Times are in minutes before now.
-
 const WORKSPACES = ["w1", "w2", "w3"];
 
 let bundle: Awaited<ReturnType<typeof setupStore>>;
@@ -14,7 +12,6 @@ beforeEach(async () => {
   sourceId = await createSource(bundle, { workspaceIds: WORKSPACES, dataStart: FIRST_DAY });
 });
 
-/** A request of the first day by project, one minute long. */
 async function fetched(minutesAgo: number, outcome: string, code?: string, day = 0): Promise<void> {
   await bundle.reader.query(
     `INSERT INTO usage.fetch (source_id, purpose, group_by, stride, period_start, period_end, workspaces, fetched_at,
@@ -113,7 +110,6 @@ test("as long as nothing is answered, only the newest failure is retried", async
 describe("a failure keeps its retry time", () => {
   test.each([
     ["request_refused", "failed"],
-    // About a record of a response.
     ["response_invalid", "refused"],
     ["rate_limited", "failed"],
     ["task_poisoned", "failed"],
@@ -123,7 +119,6 @@ describe("a failure keeps its retry time", () => {
     expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(0);
   });
 
-  // The attempts were 32, 31 and 30 minutes ago. A request is answered one minute after it was sent.
   test.each([
     { responded: "before the first attempt", minutesAgo: 34, released: 1 },
     { responded: "after the first attempt, though sent before", minutesAgo: 33, released: 0 },

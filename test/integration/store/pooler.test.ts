@@ -26,12 +26,10 @@ test("three migrations at once, a load and a page's limit work through PgBouncer
   onTestFinished(async () => {
     for (const one of [...stores, page]) await one.close();
   });
-  // Several first connections at once: the pooler refuses the settings of each.
   await Promise.all(stores.flatMap(({ db }) => [1, 2, 3].map(() => sql`select pg_sleep(0.1)`.execute(db))));
   const results = await Promise.all(stores.map((store) => migrate(store)));
   expect(results.filter(({ applied }) => applied.length > 0)).toHaveLength(1);
 
-  // Nothing of a session stays with the server's connections, which the next client gets.
   const direct = new pg.Client({ connectionString: database.url });
   await direct.connect();
   const locks = await direct.query(
@@ -52,7 +50,6 @@ test("three migrations at once, a load and a page's limit work through PgBouncer
       rows: [[new Date(FIRST_DAY).toISOString(), "ada", traces]],
       window: { stride: "day", start: FIRST_DAY, end: FIRST_DAY + DAY_MS },
     });
-  // One row more changes through the stage that a connection keeps.
   for (const traces of [7, 9]) await load(traces);
   const stored = await direct.query("SELECT sum(traces)::integer AS traces FROM usage.dated_record");
   expect(stored.rows).toEqual([{ traces: 9 }]);

@@ -19,7 +19,6 @@ test("a month of the billing provider is read again until it was compared to the
   expect(await due()).toEqual(["2026-01", "2026-02", "2026-03"]);
   await keep("2026-02", "equal", 5);
   expect(await due()).toEqual(["2026-01", "2026-03"]);
-  // What nothing can be compared with is not read again.
   await keep("2026-01", "unknown_workspace", null);
   await keep("2026-03", "not_loaded", null);
   const range = { start: Date.parse("2026-01-01"), end: Date.parse("2026-02-01") };
@@ -61,7 +60,6 @@ test("a month of the billing provider is read again until it was compared to the
        SELECT series_id, $1, 1, 2, 1, $2 FROM s`,
       [bucket, at, groupBy],
     );
-  // Before it was read, of another dimension, or of the next month.
   await restate("2026-02-10Z", "2026-04-09Z");
   await restate("2026-02-10Z", "2026-04-11Z", "user");
   await restate("2026-04-01Z", "2026-04-11Z");
@@ -97,7 +95,6 @@ test("a whole response replaces what was kept of its month, an older one nothing
   expect(await kept()).toEqual(both);
   expect(await keep([absent("traces")], month, Promise.resolve(older))).toHaveLength(1);
   expect(await kept()).toEqual(both);
-  // An older response of another month replaces nothing of this one.
   await keep([named], next, Promise.resolve(older));
   expect(await kept()).toEqual([...both, "2026-02-01, m, , 7, no_metric"]);
   await keep([named]);

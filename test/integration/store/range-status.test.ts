@@ -7,8 +7,6 @@ import { rangeStatus } from "../../../src/core/store/coverage/range-status.ts";
 import { seed } from "../../support/drawn.ts";
 import { createSource, type StoreBundle, setupStore } from "./setup.ts";
 
-/** What the tables say of a requested range, against a model that looks at each day by itself. */
-
 const SEED = seed(20_260_105);
 const DATA_START = Date.UTC(2026, 0, 5);
 const DAYS = 8;
@@ -40,7 +38,6 @@ const knownTime: fc.Arbitrary<Required<Known>> = fc.record({
 
 const at = (n: number, unit: number) => new Date(DATA_START + n * unit);
 
-/** Enters what is known of the cells of workspaces by user: one workspace for each. */
 async function setupCells(cells: readonly Known[]) {
   const bundle = await setupStore();
   const workspaceIds = cells.map((_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`);
@@ -94,7 +91,6 @@ async function create(
   }
 }
 
-/** The status of one day, decided for that day alone. */
 function expectedOf({ hours, days, failedHours, failedDays }: Required<Known>, day: number): LoadStatus {
   const ofDay = hours.slice(day * 24, day * 24 + 24);
   if (failedDays[day]) return "failed";

@@ -8,7 +8,6 @@ import { setupSource } from "./setup.ts";
 const SEED = seed();
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 
-/** The tags of one night, or of a later reading of the same day; a reading of which a part was refused takes nothing away. */
 interface Night {
   readonly tags: readonly ResourceTag[];
   readonly isNextDay: boolean;
@@ -32,7 +31,6 @@ const history: fc.Arbitrary<Night[]> = fc.array(
 
 type Known = Map<string, string>;
 
-/** What is known of each day after its last reading, from nothing but the rule. */
 function expected(nights: readonly Night[]): Known[] {
   const days: Known[] = [];
   for (const { tags, isNextDay, isWhole } of nights) {
@@ -83,7 +81,6 @@ test(`each day has the tags of its last reading, and all time before the first h
       }
       const days = expected(nights.map((night, nth) => (nth === 0 ? { ...night, isNextDay: true } : night)));
       expect(days.length).toBe(ago + 1);
-      // The day of each reading, and one long before the first.
       for (const [nth, known] of [days[0] as Known, ...days].entries()) {
         const day =
           nth === 0 ? "date '2001-01-01'" : `(now() AT TIME ZONE 'UTC')::date - ${days.length - nth}`;

@@ -64,7 +64,6 @@ const tiles = fc
     });
   });
 
-/** Positions in a list, each at least once, some twice. */
 function orderOf(length: number): fc.Arbitrary<number[]> {
   const all = Array.from({ length }, (_, i) => i);
   return fc
@@ -98,18 +97,12 @@ test("answers for the same windows give the same tables and views in any order",
 
 const listed = WORKSPACES.map((id) => ({ id, name: null, isDeleted: false }));
 
-/**
- * Removes what depends on the order of events: restatements, which are changes that this store saw, and the number of
- * attempts of a failure.
- */
 function orderless(lines: Lines): Lines {
   const { restatement, "view usage_restatement": _, failure = [], ...rest } = lines;
-  // stride, grouping, workspace, state; attempts; fetch; failed at; retry at; bucket.
   const withoutAttempts = failure.map((line) => line.split(" ").toSpliced(7, 1).toSpliced(4, 1).join(" "));
   return { ...rest, failure: withoutAttempts.sort() };
 }
 
-/** The platform's records: a count grows while it is provisional, and never changes afterwards. */
 function counted(requested: Omit<ModelResponse, "records">, salt: number): ModelRecord[] {
   const { workspaceIds, groupBy, stride, fetchNumber, fetchedAt } = requested;
   return bucketsOf(requested).flatMap((bucket) =>
@@ -152,7 +145,6 @@ test("overlapping windows in any order, some lost, end in the platform's records
       const requested = responses[pick % responses.length];
       if (requested !== undefined) await past.load({ ...requested, records: counted(requested, salt) });
     }
-    // One sync of the required time, late enough to settle all of it.
     const late = fetchedAt + 10 * DAY_MS;
     const wanted = [
       { stride: "day" as const, range: { start: FIRST_DAY, end: FIRST_DAY + 6 * DAY_MS } },

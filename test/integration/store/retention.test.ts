@@ -19,7 +19,6 @@ beforeEach(async () => {
 
 const rows = (text: string) => store.transaction(async ({ client }) => (await client.query(text)).rows);
 
-/** Loads one final interval a day, as syncs do. The day `gap` is never loaded. */
 async function loadDays(days: number, gap?: number, from = 0, stride: "day" | "hour" = "day"): Promise<void> {
   for (let day = from; day < days; day++) {
     if (day === gap) continue;
@@ -57,7 +56,6 @@ describe("pruning", () => {
       [START, START + 7 * DAY_MS],
       [START + 8 * DAY_MS, START + 20 * DAY_MS],
     ]);
-    // The newest number fences off older responses, and the merged interval is at least as fresh as its oldest part.
     expect(after[0].fetch_number).toBe(before.coverage[6].fetch_number);
     expect(after[0].fetched_at).toEqual(before.coverage[0].fetched_at);
     expect(await figures()).toEqual(before.figures);

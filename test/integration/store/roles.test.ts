@@ -25,7 +25,6 @@ async function startServer(mayCreateRoles: boolean) {
 
 test("migrate prints what a superuser must run if its role may not create roles, and goes on", async () => {
   const { superuser, url } = await startServer(false);
-  // As managed servers limit sessions. Migrations go past the pooler, which here does not respond.
   await superuser.query("ALTER DATABASE usage SET idle_in_transaction_session_timeout = '1s'");
   const environment = { DATABASE_URL: "postgres://loader@127.0.0.1:1/usage", DATABASE_MIGRATE_URL: url.href };
 
@@ -41,7 +40,6 @@ test("migrate prints what a superuser must run if its role may not create roles,
     expect(stderr).toContain("A superuser must run");
     for (const statement of said.missingRoles) expect(stderr).toContain(statement);
   }
-  // The owner reads schema and views.
   const loader = new pg.Client({ connectionString: url.href });
   await loader.connect();
   onTestFinished(() => loader.end());
@@ -54,10 +52,8 @@ test("migrate prints what a superuser must run if its role may not create roles,
     const found = (JSON.parse(stdout) as { check: string }[]).find(({ check }) => check === "roles");
     return { exit: code, ...found };
   };
-  // No source is configured: exit code 2. The warning adds none.
   expect(await roles()).toMatchObject({ status: "warn", code: "roles_missing" });
 
-  // A role that exists gets its grants while the other one is still missing.
   for (const [role, others] of [
     ["usage_reader", ["CREATE ROLE usage_reader_masked NOLOGIN;"]],
     ["usage_reader_masked", []],

@@ -3,7 +3,6 @@ import { expect, onTestFinished, test } from "vitest";
 import { migrate } from "../../../src/core/store/migrate.ts";
 import { setupStore } from "./setup.ts";
 
-/** A report that holds its locks during a migration. */
 async function begun() {
   const { store, url, reader } = await setupStore();
   const report = new pg.Client({ connectionString: url, application_name: "month end" });
@@ -19,7 +18,6 @@ test("migrate retries its lock until a running report ends, and then goes on", a
   let pauses = 0;
   const pause = async () => {
     pauses++;
-    // Between two attempts, other reports run.
     await reader.query(
       "SET statement_timeout = '5s'; SELECT count(*) FROM reporting.fct_usage_workspace_daily",
     );

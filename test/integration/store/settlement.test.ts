@@ -58,7 +58,6 @@ describe("as of", () => {
       { usage_date: "2026-03-01", project_id: PROJECT, traces: 5 },
     ]);
     expect(await asReader(call, hourAgo - 2 * HOUR_MS)).toEqual([]);
-    // A dimension that is misspelled is not one without usage.
     await expect(asReader(call.replace("project')", "team')"), hourAgo)).rejects.toThrow(
       "There is no dimension team.",
     );

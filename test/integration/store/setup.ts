@@ -11,13 +11,11 @@ import { pastPooler } from "../../support/database.ts";
 import { proveAccess, setupMigrated } from "../../support/store.ts";
 import { expectTrueState } from "./state.ts";
 
-/** The strides that these tests load. */
 export const LOADED_STRIDES = ["hour", "day", "week"] as const;
 
 export interface StoreBundle {
   readonly url: string;
   readonly store: Store;
-  /** A connection outside the store's pool. It reads what is committed, and ends backends. */
   readonly reader: pg.Client;
 }
 
@@ -51,7 +49,6 @@ export async function setupStore({
   return { url, store, reader };
 }
 
-/** The same with one source, whose workspaces have proof of access. */
 export async function setupSource(
   source: { workspaceIds: readonly string[]; dataStart: number },
   options: { isStateTrue?: boolean } = {},
@@ -71,7 +68,6 @@ const PRICES = `
   INSERT INTO usage.price_tier
   SELECT price_id, 3, 0.25 FROM usage.price JOIN usage.sku USING (sku_id) WHERE name <> 'long'`;
 
-/** Compiling the views takes seconds on some servers, and saves nothing on the few rows here. */
 const NO_JIT = "-c jit=off";
 
 /** Dates as text: a Date would be shifted by the local offset. */
@@ -85,7 +81,6 @@ export async function createSource(
   { store, reader }: StoreBundle,
   source: { workspaceIds: readonly string[]; dataStart: number },
 ): Promise<number> {
-  // Not TRUNCATE: after it, every session plans every statement again.
   await reader.query(EMPTIED.map((table) => `DELETE FROM usage.${table}`).join(";"));
   const sourceId = await registerSource(store, {
     slug: "default",
@@ -99,10 +94,8 @@ export async function createSource(
   return sourceId;
 }
 
-/** The start of the tests' data, six UTC days before today: the views count days up to the real today. */
 export const FIRST_DAY = floorToGrid(now(), DAY_MS) - 6 * DAY_MS;
 
-/** In an order that foreign keys allow. */
 const EMPTIED = [
   "hourly_record",
   "dated_record",

@@ -31,7 +31,6 @@ async function setup({ limits = QUICK, maxConnections = 3 } = {}) {
   return { direct, proxy, url: proxy.through(url), store, closed, add, seen };
 }
 
-/** Opens all connections of the pool and resolves when each is free again. */
 async function fillPool(
   store: Awaited<ReturnType<typeof setup>>["store"],
   connections: number,

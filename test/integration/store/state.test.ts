@@ -6,11 +6,6 @@ import { loadRows } from "../../support/store.ts";
 import { createSource, FIRST_DAY, setupStore } from "./setup.ts";
 import { expectTrueState } from "./state.ts";
 
-/**
- * The stored state of each day and hour against the rules. Histories of all writers, with crashes, check it after every step (model),
- * and every test of the store at its end.
- */
-
 test("a writer that leaves the state as it was is found, whatever it changes", async () => {
   const bundle = await setupStore({ isStateTrue: false });
   const { reader } = bundle;
@@ -49,7 +44,6 @@ test("a writer that leaves the state as it was is found, whatever it changes", a
     expect(wrong, change).toBeGreaterThan(0);
     expect(first, change).toMatchObject({ stride: expect.any(String), at: expect.stringMatching(/Z$/) });
   }
-  // The same statement, seen by the triggers.
   await create();
   await reader.query("UPDATE usage.coverage SET final = false");
   await expectTrueState(reader);

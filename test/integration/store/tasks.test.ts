@@ -7,8 +7,6 @@ import { poll } from "../../support/poll.ts";
 import { untilLockWaits } from "../../support/store.ts";
 import { createSource, FIRST_DAY, setupStore } from "./setup.ts";
 
-// Fetch tasks as rows: which are taken for the queue, and that nobody ends what is not theirs.
-
 const SEED = 107;
 const day = (at: number) => ({
   stride: "day" as const,
@@ -37,10 +35,6 @@ async function setup() {
   return { ...bundle, sourceId, members, backfill, take };
 }
 
-/**
- * A task as the test draws it. `age` and `from` are in days; `of` is the routine or a backfill. `due`: in how many days its figures
- * become too old.
- */
 interface Drawn {
   readonly of: "routine" | "running" | "other" | "paused";
   readonly groupBy: string;
@@ -66,14 +60,12 @@ const drawn: fc.Arbitrary<Drawn> = fc
 /** A backfill has waited since it began, whatever its tasks. */
 const AGES = { running: 2.5, other: 0.5, paused: 5 };
 
-/** Days before hours, busy workspaces before quiet ones, new time before old. */
 const byRule = (a: Drawn, b: Drawn) =>
   Number(a.groupBy !== "workspace") - Number(b.groupBy !== "workspace") ||
   Number(a.stride === "hour") - Number(b.stride === "hour") ||
   Number(a.isIdle) - Number(b.isIdle) ||
   b.from - a.from;
 
-/** Of the routine: by workspace, then what is due, and the rest. */
 const turnOf = ({ groupBy, due }: Drawn) => (groupBy === "workspace" ? 0 : due !== null && due < 0 ? 1 : 2);
 const byTurn = (a: Drawn, b: Drawn) =>
   turnOf(a) - turnOf(b) ||
@@ -91,7 +83,6 @@ test("what is taken is the quarter that waited longest, the routine by workspace
     paused: await backfill("paused", AGES.paused),
   };
   await fc.assert(
-    // Four places at a time: then chance grants none.
     fc.asyncProperty(
       fc.array(drawn, { maxLength: 40 }),
       fc.nat(10),
@@ -113,7 +104,6 @@ test("what is taken is the quarter that waited longest, the routine by workspace
           [sourceId, JSON.stringify(tasks.map((one) => ({ ...one, backfillId: backfills[one.of] })))],
         );
         const waiting = tasks.map((one, i) => ({ ...one, id: Number(rows[i]?.task_id) }));
-        // Places that are taken.
         await reader.query(
           `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, state, leased_until)
          SELECT $1, 'user', 'day', '2026-01-01Z', '2026-01-02Z', ARRAY[1000 + n], '{a}', 'queued', now() FROM generate_series(1, $2::integer) n`,
@@ -132,7 +122,6 @@ test("what is taken is the quarter that waited longest, the routine by workspace
           inTurn(waiting.filter((one) => whose.includes(one.of) && !oldest.includes(one))),
         );
         const expected = [...oldest, ...rest, ...left].slice(0, 4 * fours);
-        // Which of two alike comes first is nobody's business.
         const kindOf = (id: number) => {
           const { of, groupBy, stride, isIdle, from, due } = waiting.find((one) => one.id === id) ?? {};
           const rest = (due ?? 0) < 0 ? due : `${isIdle} ${from}`;
@@ -199,7 +188,6 @@ test("whatever comes and however few places there are, nothing waits for ever, a
             const ahead = (some: typeof after) => some.filter((other) => other.at <= one.at).length;
             expect(ahead(after)).toBeLessThanOrEqual(ahead(before) - fours);
           }
-          // Beside that quarter, what is left waiting is last by the rule.
           const routine = before.filter(({ of }) => of === "routine");
           const late = routine.filter(
             (one) =>
@@ -286,7 +274,6 @@ test("nothing is taken of a source whose key is refused", async () => {
 test("taking a thousand of a hundred thousand reads some thousands", async () => {
   const { reader, sourceId, take } = await setup();
   await reader.query(
-    // A statement of a sync enters 500.
     `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at, due_from)
      SELECT $1, 'user', 'day', '2026-01-01Z', '2026-01-02Z', ARRAY[n], '{a}', now() + n / 500 * interval '1 ms',
        now() - n * 7919 % 100000 * interval '1 ms'
@@ -303,7 +290,6 @@ test("taking a thousand of a hundred thousand reads some thousands", async () =>
   };
   const before = await read();
   expect(await take(1000)).toHaveLength(1000);
-  // Sessions report what they read up to a second late.
   await poll(async () => (await read()) > before);
   expect((await read()) - before).toBeLessThan(20_000);
 });
@@ -341,7 +327,6 @@ test.each(["alone", "with its fetch"])(
     expect(rows).toEqual([{ state: "queued", generation: 2 }]);
     const { rows: ledger } = await reader.query("SELECT outcome FROM usage.fetch");
     expect(ledger).toEqual([{ outcome: how === "alone" ? "running" : "loaded" }]);
-    // Whoever holds the new generation ends it.
     await endTask(store.db, { task: { ...task, generation: 2 }, state: "done" });
     expect((await reader.query("SELECT FROM usage.fetch_task")).rows).toEqual([]);
   },

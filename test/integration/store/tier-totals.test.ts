@@ -8,8 +8,6 @@ import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupSource } from "./setup.ts";
 
-// Long-lived and short-lived traces are parts of all traces, by workspace and day.
-
 const WORKSPACES = ["0b7c7f3e-0000-4000-8000-000000000001", "0b7c7f3e-0000-4000-8000-000000000002"] as const;
 const [ONE, OTHER] = WORKSPACES;
 const window = windowOf("day", "2026-02-01T00:00:00Z", "2026-02-11T00:00:00Z");
@@ -24,7 +22,6 @@ async function setupTiers() {
   const pairs = WORKSPACES.map((workspaceId, i): TierPair => {
     return { workspaceId, scopeId: longlived[i] as number, allScopeId: traces[i] as number };
   });
-  /** Traces of each day from the window's start on. */
   const load = async (workspaceId: string, meter: Meter, traces: readonly number[], settleAfterMs = 0) => {
     const rows = traces.map((n, nth) => [new Date(day(nth)).toISOString(), workspaceId, n] as const);
     const whole = { ...window, end: day(traces.length) };
@@ -52,13 +49,11 @@ test("a total of short-lived traces is compared with what the long-lived ones le
   };
   const compare = async (totals: readonly ControlTotal[], of: readonly TierPair[] = pairs) =>
     compareTiers(store, { pairs: of, parts, totals, fetchToken: await drawFetchToken(store.db) });
-  // Of the other workspace, the second part is not loaded.
   const compared = [
     { scopeId: first.scopeId, period: parts[0] },
     { scopeId: first.scopeId, period: parts[1] },
     { scopeId: second.scopeId, period: parts[0] },
   ];
-  // Totals of one pair and part add up.
   const equal = [total(first, 0, 10), total(first, 0, 7), total(first, 1, 3), total(second, 0, 8)];
   expect(await compare(equal)).toEqual({ compared, differences: [] });
   expect(await compare([total(first, 0, 17), total(first, 1, 4), total(second, 1, 8)])).toEqual({
@@ -77,7 +72,6 @@ test("a total of short-lived traces is compared with what the long-lived ones le
         scopeId: second.scopeId,
         dimensionId: OTHER,
         measure: "traces",
-        // No total is a total of zero.
         storedTraces: 8,
         controlTraces: 0,
       },
@@ -113,7 +107,6 @@ test("days on which a tier exceeds all are found in runs, each with both sums", 
   expect(await exceedingTiers(store, { pairs, range })).toEqual([]);
   await load(ONE, "traces", [1, 2, 3, 4, 5, 6]);
   await load(ONE, "longlived", [2, 4, 3, 5, 4, 7]);
-  // It begins where the run of the first ends.
   await load(OTHER, "traces", [1, 1, 1, 1, 1, 1]);
   await load(OTHER, "longlived", [3, 0, 9, 1, 1, 0]);
   const found = (pair: TierPair, from: number, to: number, storedTraces: number, controlTraces: number) => {
@@ -128,7 +121,6 @@ test("days on which a tier exceeds all are found in runs, each with both sums", 
     found(second, 2, 3, 9, 1),
   ];
   expect(await exceedingTiers(store, { pairs, range })).toEqual(all);
-  // A run is no longer than the range.
   const middle = { start: day(1), end: day(4) };
   expect(await exceedingTiers(store, { pairs: [first], range: middle })).toEqual([
     found(first, 1, 2, 4, 2),

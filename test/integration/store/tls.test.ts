@@ -9,7 +9,6 @@ import { type Certificate, createAuthority } from "../../support/certificates.ts
 import { start } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 
-/** A Postgres of the test's own whose TLS changes while it runs. */
 async function startTlsPostgres() {
   const { PATH = "" } = process.env;
   const server = await startLocalPostgres({ say: () => {}, env: { PATH } });
@@ -28,7 +27,6 @@ async function startTlsPostgres() {
     chownSync(to, uid, gid);
   };
   let reloads = 0;
-  /** Awaits the reload: a new session shows the new settings. */
   const reload = async (settings: Record<string, string>) => {
     const mark = `tls.reload_${++reloads}`;
     for (const [name, value] of Object.entries({ ...settings, [mark]: "on" })) {
@@ -49,7 +47,6 @@ async function startTlsPostgres() {
       await reload({ ssl: "on", ssl_ca_file: "clients-ca.crt" });
     },
     off: () => reload({ ssl: "off" }),
-    /** Lines of pg_hba.conf. */
     allow: async (line: string) => {
       writeFileSync(join(folder, "pg_hba.conf"), `${line}\n`);
       await reload({});
@@ -57,7 +54,6 @@ async function startTlsPostgres() {
   };
 }
 
-/** Reports how a login of that address ends. */
 function reaching(server: { url: string }) {
   return async (parameters: Record<string, string>, host = "127.0.0.1") => {
     const store = openStore({ url: withParameters(server, parameters, host), maxConnections: 1 });
@@ -94,7 +90,6 @@ test("a certificate that is wrong, expired, of another host or missing is named 
 
   await server.use(ours.issue("127.0.0.1"), ours.ca);
   expect(await reach(full)).toBe("reached");
-  // As strict as it was, and without the driver's warning.
   expect(await reach({ ...full, sslmode: "require" })).toBe("reached");
   for (const wrong of [{ sslmode: "require" }, { ...full, sslrootcert: other.ca }]) {
     expect(await reach(wrong)).toMatch(
@@ -167,7 +162,6 @@ test("sslrootcert=system checks certificates by the authorities of the system an
     const { code, stderr } = await start(["migrate"], { DATABASE_URL: url, ...env }).ended;
     return code === 0 ? "migrated" : stderr;
   };
-  // Node reads the system's authorities once.
   expect(await migrate(full, { SSL_CERT_FILE: ours.ca })).toBe("migrated");
   const { sslmode: _, ...byDefault } = full;
   expect(await migrate(byDefault, { NODE_EXTRA_CA_CERTS: ours.ca })).toBe("migrated");

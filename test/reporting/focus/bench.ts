@@ -52,7 +52,6 @@ export async function loadMonth(
   }
 }
 
-/** One day of a workspace anew. */
 export async function loadDay(
   { store, sourceId }: Bench,
   day: string,
@@ -95,7 +94,6 @@ export async function close(
   expect(closed).toMatchObject({ state: "closed", without });
 }
 
-/** Prices with tiers and in two currencies, counts at the limit of floats, a free SKU, two months. */
 export async function fill(bench: Bench) {
   await createPrices(bench.store, [
     { unitPrice: "99999999.9999999999" },

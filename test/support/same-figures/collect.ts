@@ -11,9 +11,6 @@ import { findPages, readFigures } from "./pages.ts";
 import { asJson, type Ended, type Program, programOf } from "./program.ts";
 import { readViews } from "./views.ts";
 
-/** Writes the figures of one tree into a folder. Started by same-figures.ts, with the moved clock. */
-
-/** `pathsFile`: the addresses of the pages to read; without it, those that links lead to. */
 const [tree = "", to = "", histories = "50", pathsFile] = process.argv.slice(2);
 const HISTORIES_FROM = "2026-02-03T09:17:00Z";
 const DEMO_AT = "2026-11-22T09:17:00Z";
@@ -23,7 +20,6 @@ const clock = process.env.CLOCK_OFFSET ?? "";
 const realStart = Math.floor(now() / 1000);
 const realMono = performance.now();
 
-/** Moves the clock of this process, of Postgres and of every program that it starts. From then on it runs slowly. */
 function setClock(instant: number): void {
   const from = BigInt(realStart + Math.floor((performance.now() - realMono) / 1000));
   const bytes = Buffer.alloc(24);
@@ -94,7 +90,6 @@ async function finishBackfill(run: (...args: string[]) => Promise<Ended>): Promi
   throw new Error("The backfill of the demo does not end.");
 }
 
-/** An id by its first part: a file's name has a limit. */
 function fileNameOf(text: string): string {
   return text.replaceAll("/", ":").replaceAll(/([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "$1");
 }

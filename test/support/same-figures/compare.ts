@@ -2,17 +2,13 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { MOVED } from "./moved.ts";
 
-/** How many requests a sync sent, and what they held: that depends on the order in which they came. Figures are in the views. */
 const TRAFFIC = /\.(requests|unasked|planned) = |\.rows\.\w+ = /;
-/** The timeline counts requests too. */
 const UNSTEADY = /^paths$|^:timeline/;
 /** The year of a date, which a page may name more or less often. */
 const YEAR = /^text 20\d\d$/;
 
-/** Lines of one side that a difference shows. */
 const MOST_SHOWN = 8;
 
-/** What differs between two folders of figures, as paragraphs that a person reads. */
 export function compareFolders(old: string, own: string): string[] {
   return ["histories", "demo"].flatMap((database) => {
     const after = filesIn(join(own, database));
@@ -51,7 +47,6 @@ function linesOf(file: string, name: string): string[] {
   return lines.filter((line) => !ignored.some((one) => one.test(line)));
 }
 
-/** A row without the columns that are gone, or new. */
 function withoutMoved(view: string, line: string): string {
   const gone = MOVED.columns.map((one) => one.split(".")).filter(([of]) => of === "*" || of === view);
   if (gone.length === 0) return line;
@@ -60,7 +55,6 @@ function withoutMoved(view: string, line: string): string {
   return JSON.stringify(row);
 }
 
-/** As many equal lines on one side as on the other are no difference, in whatever order. */
 function compareLines(
   where: string,
   before: readonly string[],
@@ -88,7 +82,6 @@ const listed = (sign: string, lines: readonly string[]) => [
   ...(lines.length > MOST_SHOWN ? [`  ${sign} and ${lines.length - MOST_SHOWN} more`] : []),
 ];
 
-/** Each row beside the row of the other side that it shares most values with, and only the values that differ. */
 function otherRows(removed: readonly string[], added: readonly string[]): string[] {
   const left = added.slice(0, 500).map((line) => JSON.parse(line) as Record<string, unknown>);
   const shown: string[] = [];

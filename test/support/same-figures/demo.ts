@@ -7,11 +7,8 @@ const SOURCES = ["demo", "demo-trouble", "demo-bill"] as const;
 const MONTHS = ["2026-01", "2026-08", "2026-09", "2026-10", "2026-11"] as const;
 
 interface Demo {
-  /** Address of its pages. */
   readonly pages: string;
-  /** The settings with which a command reads this demo. */
   readonly envFile: string;
-  /** Commands that change nothing. */
   commands(): readonly (readonly string[])[];
   close(): Promise<void>;
 }

@@ -8,14 +8,11 @@ import { asJson, type Program } from "./program.ts";
 
 const DIMENSIONS = ["workspace", "project", "user", "api_key"] as const;
 const STEPS = 7;
-/** Days of usage before a history begins: some of them in the month before. */
 const DAYS_BEFORE = { least: 12, most: 40 };
 
 interface HistoriesInput {
   readonly program: Program;
-  /** An empty database. */
   readonly url: string;
-  /** For prices, owner files and configuration. */
   readonly folder: string;
   readonly count: number;
   readonly setClock: (instant: number) => void;
@@ -28,9 +25,7 @@ interface History {
   readonly dataStart: number;
   readonly workspaceIds: readonly string[];
   readonly env: Record<string, string>;
-  /** What each command printed. */
   readonly lines: string[];
-  /** Runs a command for this source, and keeps what it printed. */
   readonly run: (...args: string[]) => Promise<void>;
 }
 
@@ -46,7 +41,6 @@ export async function buildHistories(input: HistoriesInput): Promise<Record<stri
   const rules: string[] = [];
   for (let seed = 1; seed <= count; seed++) {
     const history = await begin(seed, input);
-    // The order of tasks has a random part.
     const { random } = Math;
     Math.random = () => history.dice.next();
     try {
@@ -172,7 +166,6 @@ async function takeStep(history: History, step: (typeof KINDS)[number]): Promise
   }
 }
 
-/** Changes a count of the past: late traces, or traces that the platform takes back. */
 function change({ dice: own, standin, dataStart, workspaceIds }: History): void {
   const streams = standin.organisation.streams.filter(({ project }) =>
     workspaceIds.includes(project.workspace.id),

@@ -1,10 +1,8 @@
 import { parseHTML } from "linkedom";
 import { steady } from "./program.ts";
 
-/** Addresses of a screen with the same fields and source that are read. The others show other days of the same. */
 const MOST_ALIKE = 3;
 
-/** The addresses of the pages that links lead to from the first page. */
 export async function findPages(base: string): Promise<string[]> {
   const paths = ["/"];
   const alike = new Map<string, number>();
@@ -35,7 +33,6 @@ export async function readFigures(base: string, path: string): Promise<string[]>
   return [`status ${status}`, ...figuresOf(document)];
 }
 
-/** A file that is no page has no figures here. */
 async function readPage(base: string, path: string) {
   const response = await fetch(new URL(path, base), { headers: { accept: "text/html" } });
   const text = await response.text();
@@ -43,7 +40,6 @@ async function readPage(base: string, path: string) {
   return { status: response.status, document: parseHTML(isPage ? text : "<html></html>").document };
 }
 
-/** Numbers with their separators, sign and percent; none of an instant. */
 const NUMBERS = /(?<![\w.,:-])[-+−]?\d[\d,.\u202f\u00a0]*\d?\s?%?(?![\w:])/g;
 
 type Document = ReturnType<typeof parseHTML>["document"];
@@ -73,7 +69,6 @@ interface Readable {
   readonly childNodes: Iterable<Readable>;
 }
 
-/** Its pieces of text with spaces between them: figures of neighbouring elements stay apart. */
 function textOf(element: Readable | null): string {
   const pieces: string[] = [];
   const walk = (node: Readable): void => {

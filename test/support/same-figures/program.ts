@@ -8,7 +8,6 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs a command of a tree in this process, with these settings alone. */
 export type Program = (
   args: readonly string[],
   environment: Readonly<Record<string, string>>,
@@ -23,7 +22,6 @@ export async function programOf(tree: string): Promise<Program> {
   return (args, environment) => runMain(main, [...args, "--json"], environment);
 }
 
-/** Runs a program in this process, with this environment alone. */
 export async function runMain(
   main: () => Promise<void>,
   args: readonly string[],
@@ -49,11 +47,6 @@ export async function runMain(
   }
 }
 
-/**
- * A text without what differs between two runs of the same code: instants within an hour, durations,
- * numbers of fetches, ports and temporary folders. Days, hours and all
- * figures stay.
- */
 export function steady(text: string): string {
   return text
     .replaceAll(
@@ -67,7 +60,6 @@ export function steady(text: string): string {
     .replaceAll(/127\.0\.0\.1:\d+/g, "HOST");
 }
 
-/** Lists in an order of their own: tasks are done in a random one. */
 function inOrder(value: object): object {
   if (!Array.isArray(value)) return value;
   return value.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));

@@ -3,13 +3,11 @@ import { join } from "node:path";
 import pg from "pg";
 import { steady } from "./program.ts";
 
-/** Writes a file for each view. */
 export async function readViews(url: string, out: string): Promise<void> {
   for (const [view, lines] of await rowsOfViews(url))
     writeFileSync(join(out, `${view}.view`), lines.map((line) => `${line}\n`).join(""));
 }
 
-/** Every row of every public view: a JSON object a row, in a fixed order. */
 export async function rowsOfViews(url: string): Promise<Map<string, string[]>> {
   const found = new Map<string, string[]>();
   const client = new pg.Client({

@@ -21,7 +21,6 @@ function rowsBetween(begin: string, end: string): string[][] {
   });
 }
 
-/** By rule, with its mark. */
 export function measured(version: Version): Map<string, string> {
   return new Map(
     rowsBetween("## Rules", "## Differences").map(([what, first = "", second = "", mark]) => {
@@ -31,7 +30,6 @@ export function measured(version: Version): Map<string, string> {
   );
 }
 
-/** What the stand-in responds instead, by rule without its mark, with the reason. */
 export function differences(mode: string): Map<string, string> {
   return new Map(
     rowsBetween("## Differences", "## Left out")
@@ -40,7 +38,6 @@ export function differences(mode: string): Map<string, string> {
   );
 }
 
-/** Writes the tables of rules: `MEASURE=1 vitest run test/tools/agents`. */
 export function writePage(responses: Readonly<Record<Version, Responses>>): void {
   const text = readFileSync(PAGE, "utf8");
   const tables = Object.entries({ ...RULES, ...RULES_OFF }).map(([heading, rules]) => {

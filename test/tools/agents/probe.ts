@@ -7,12 +7,9 @@ import { connectPlain } from "../../support/reporting.ts";
 import { setupMigrated } from "../../support/store.ts";
 import { startServer } from "./servers.ts";
 
-/** The meter probe, a sync and a bill: the deployment is the platform's own server, and the stand-in bills its runs. */
-
 const STARTS = /^\/threads\/[^/]+\/runs$|^\/a2a\//;
 const MESSAGES = /"(message\/send|message\/stream|SendMessage|SendStreamingMessage)"/;
 
-/** The server, with one trace billed by the stand-in for each run that it starts. */
 async function metered(server: string, standin: { url: string; apiKey: string }): Promise<string> {
   const headers = { "content-type": "application/json", "x-api-key": standin.apiKey };
   const proxy = createServer(async (request, response) => {

@@ -6,7 +6,6 @@ import { setTimeout as wait } from "node:timers/promises";
  * the real servers. Rules run beside each other, each on a thread of its own.
  */
 
-/** A name begins with its mark: S (specified) or M (measured). */
 type Rules = Readonly<Record<string, (server: AgentServer) => Promise<unknown>>>;
 
 export const AGENT = "fe096781-5601-53d2-b2f6-0d3403f7e9ca";
@@ -22,7 +21,6 @@ interface Responded {
 // biome-ignore lint/suspicious/noExplicitAny: As above.
 type Wire = any;
 
-/** A server with the agent of agent.py, or the stand-in. */
 export class AgentServer {
   readonly url: string;
   readonly #headers: Readonly<Record<string, string>>;
@@ -60,7 +58,6 @@ export class AgentServer {
 
   join = (thread: string, run: string) => this.get(`/threads/${thread}/runs/${run}/join`);
 
-  /** A thread with one run of this text, which has ended. */
   async ended(text: string, thread?: string): Promise<{ thread: string; run: string; path: string }> {
     const on = thread ?? (await this.thread());
     const run = (await this.run(on, text)).body.run_id;
@@ -68,7 +65,6 @@ export class AgentServer {
     return { thread: on, run, path: `/threads/${on}/runs/${run}` };
   }
 
-  /** A thread with one run, which has begun. */
   async running(text: string): Promise<{ thread: string; run: string; path: string }> {
     const thread = await this.thread();
     const run = (await this.run(thread, text)).body.run_id;
@@ -105,7 +101,6 @@ export class AgentServer {
     return body.result?.task ?? body.result ?? body;
   }
 
-  /** The task of a message, by default in a context of its own. */
   say = (text: string, more: object = { contextId: randomUUID() }): Promise<Wire> =>
     this.result("message/send", message(text, more));
 
@@ -120,7 +115,6 @@ export class AgentServer {
     return typeof body === "string" ? eventsOf(body).map(({ data }) => data.result ?? data) : [body];
   }
 
-  /** A task under way, and its end. */
   async task(text: string, method = "message/send") {
     const contextId = randomUUID();
     const sent = this.result(method, message(text, { contextId }));
@@ -165,7 +159,6 @@ function eventsOf(text: string): { event: string; data: Wire }[] {
     .map(({ event, data }) => ({ event, data: JSON.parse(`${data}`) }));
 }
 
-/** The status, with the code of a JSON-RPC error. */
 function code({ status, body }: Responded): string {
   const error = body?.error?.code;
   return error === undefined ? `${status}` : `${status}, error ${error}`;
@@ -174,10 +167,8 @@ function code({ status, body }: Responded): string {
 const textsOf = (parts: Wire) =>
   (parts ?? []).map(({ text, data }: Wire) => text ?? JSON.stringify(data)).join(" + ");
 
-/** Older servers send a text, newer ones a document. */
 const sentence = ({ status, body }: Responded) => [status, body.detail ?? body];
 
-/** The state of a task, and each place with a text. */
 function task(wire: Wire): string {
   if (wire.error !== undefined) return `error ${wire.error.code}`;
   const artifacts = (wire.artifacts ?? []).map(
@@ -204,7 +195,6 @@ const statusOf = async (s: AgentServer, path: string) => {
   return status === 200 ? body.status : status;
 };
 
-/** Makes a text independent of ids, times and the address. */
 export function normal(observed: unknown): string {
   const text = Array.isArray(observed)
     ? observed.map(normal).join(" / ")
@@ -992,7 +982,6 @@ const OFF: Rules = {
   "S `http.disable_a2a`: `GET /a2a/{id}`": async (s) => code(await s.get(`/a2a/${AGENT}`)),
 };
 
-/** By heading of the page. */
 export const RULES: Readonly<Record<string, Rules>> = {
   Threads: THREADS,
   Runs: RUNS,
@@ -1008,7 +997,6 @@ export const RULES_OFF: Readonly<Record<string, Rules>> = { "A2A switched off": 
 
 const AT_ONCE = 8;
 
-/** What a server responds to each rule. */
 export async function measure(
   server: AgentServer,
   rules: Readonly<Record<string, Rules>>,

@@ -11,8 +11,6 @@ import { startStandin } from "../../../src/features/standin/server.ts";
 import { AGENT, normal } from "./rules.ts";
 import { startServer, VERSIONS } from "./servers.ts";
 
-/** What a user does with the official SDKs returns the same from the real server and from the stand-in. */
-
 type Script = (url: string, apiKey: string, bin: string) => Promise<unknown>;
 const HERE = fileURLToPath(new URL("./", import.meta.url));
 
@@ -170,7 +168,6 @@ describe.each(VERSIONS)("as server %s", (version) => {
   });
 });
 
-/** Texts that are independent of ids, times and the order of fields. */
 function lines(shown: unknown): string[] {
   return (shown as unknown[]).map((one) => normal(sorted(one)));
 }

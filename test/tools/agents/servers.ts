@@ -7,8 +7,6 @@ import { promisify } from "node:util";
 import { freePorts } from "../../support/listen.ts";
 import { temporaryFolder } from "../../support/temporary.ts";
 
-/** The platform's own agent server, from its public packages. It calls no model, needs no key, and sends nothing. */
-
 const run = promisify(execFile);
 const HERE = fileURLToPath(new URL("./", import.meta.url));
 const CACHE = fileURLToPath(new URL("../../../node_modules/.cache/agent-servers/", import.meta.url));
@@ -31,7 +29,6 @@ async function install(version: Version): Promise<string> {
   return join(folder, "bin");
 }
 
-/** With `disable_a2a`, a server without A2A. */
 export async function startServer(version: Version, http: object = {}) {
   const bin = await install(version);
   const folder = temporaryFolder();

@@ -8,7 +8,6 @@ interface Target {
   readonly expr?: string;
   readonly format?: string;
 }
-/** The parts that the tests read. */
 interface Panel {
   readonly title: string;
   readonly fieldConfig: { readonly overrides: readonly { readonly matcher: { readonly options: string } }[] };
@@ -27,7 +26,6 @@ export const targets = dashboard.panels.flatMap((panel) =>
   (panel.targets ?? []).map((target) => ({ title: panel.title, panel, ...target })),
 );
 
-/** Every query to Postgres: of panels, annotations and variables. */
 export const queries: readonly { title: string; rawSql: string; format: string; panel?: Panel }[] = [
   ...targets.flatMap(({ title, rawSql, format = "table", panel }) =>
     rawSql === undefined ? [] : [{ title, rawSql, format, panel }],
@@ -44,14 +42,12 @@ export const queries: readonly { title: string; rawSql: string; format: string; 
   })),
 ];
 
-/** The time range and the values of the variables, as lists of SQL strings. */
 export interface Shown {
   readonly from: string;
   readonly to: string;
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** What Grafana makes of a query before it sends it: macros of its Postgres data source, and the variables. */
 export function expand(text: string, { from, to, variables }: Shown): string {
   const expanded = text
     .replaceAll(/\$__timeFilter\(([^()]+)\)/g, `$1 BETWEEN '${from}' AND '${to}'`)

@@ -20,7 +20,6 @@ export interface Ran {
   readonly results: readonly { name: string; kind: string; status: string; says: string | null }[];
 }
 
-/** The project, with two logins: one of each role of readers. `environment`: which dbt. */
 export async function setupReader(url: string, environment: string) {
   const folder = temporaryFolder();
   const write = (path: string, text: string) => writeFileSync(join(folder, path), text);
@@ -70,7 +69,6 @@ export async function setupReader(url: string, environment: string) {
     said += piece;
   });
   const responses = createInterface(python.stdout)[Symbol.asyncIterator]();
-  /** Runs a command of dbt. */
   const dbt = async (...args: string[]): Promise<Ran> => {
     python.stdin.write(`${JSON.stringify(args)}\n`);
     const { value, done } = await responses.next();
@@ -81,7 +79,6 @@ export async function setupReader(url: string, environment: string) {
     dbt,
     admin,
     read: (path: string) => JSON.parse(readFileSync(join(folder, path), "utf8")),
-    /** Rows of metrics by month, from MetricFlow. */
     metrics: (names: readonly string[]): string[][] => {
       const csv = join(folder, "metrics.csv");
       const query = [
@@ -106,7 +103,6 @@ export async function setupReader(url: string, environment: string) {
   };
 }
 
-/** What did not go well, as text. */
 export function troubles({ error, results }: Ran): string[] {
   const bad = results.filter(({ status }) => !["success", "pass", "no-op"].includes(status));
   return [

@@ -5,13 +5,10 @@ import { createA2aClient } from "../../../src/features/agents/a2a.ts";
 import type { TaskEvent } from "../../../src/features/agents/a2a-responses.ts";
 import { anyJson, often, outcomeOf, responseOf, SEED } from "./fuzz.ts";
 
-/** Responses of agent servers: the same in both versions of the protocol, and never a crash. */
-
 const MESSAGE = { assistantId: "fe096781-5601-53d2-b2f6-0d3403f7e9ca", text: "hello" };
 const CODES = ["response_invalid", "rpc_error", "response_cut"];
 const noCard = () => responseOf(Buffer.from("{}"), 1);
 
-/** The client of a server that responds with these responses, each an object without `jsonrpc` and `id`. */
 function clientOf(responses: readonly object[], isStream = false) {
   const send = async ({ body }: SendRequest) => {
     const texts = responses.map((one) => {
@@ -46,7 +43,6 @@ const task = fc.record({
 type Drawn = typeof task extends fc.Arbitrary<infer T> ? T : never;
 
 const in1 = (state: string) => `TASK_STATE_${state.replaceAll("-", "_").toUpperCase()}`;
-/** As a server of that version puts it on the wire. */
 function wireOf({ state, artifacts, said, ...ids }: Drawn, version: "0.3" | "1.0") {
   const part = (text: string) => (version === "0.3" ? { kind: "text", text } : { text });
   const message = said && { role: version === "0.3" ? "agent" : "ROLE_AGENT", parts: said.map(part) };
@@ -126,7 +122,6 @@ test(`any response is a task, or is refused by a code (seed ${SEED})`, async () 
         expect(CODES).toContain(outcome.code);
         return;
       }
-      // What is shown is text, whatever came.
       const { taskId, contextId, state, reply } = outcome.value;
       for (const text of [taskId, contextId, reply])
         expect(text === null || typeof text === "string").toBe(true);
@@ -141,7 +136,6 @@ test(`any response is a task, or is refused by a code (seed ${SEED})`, async () 
         expect(CODES).toContain(outcome.code);
         return;
       }
-      // A stream that ends without an error has ended its task.
       expect(["submitted", "working", "unknown"]).not.toContain(outcome.value.at(-1)?.state);
     }),
     often(100),

@@ -4,7 +4,6 @@ import { EXIT } from "../../../src/terminal/exit.ts";
 import { runHere } from "../../support/in-process.ts";
 import { holds, KEY, SEED } from "./fuzz.ts";
 
-/** Runs the program without a database or a server in reach. */
 async function run(args: readonly string[], more = {}): Promise<{ code: number | null; said: string }> {
   const env = { USAGE_BASE_URL: "http://127.0.0.1:9", USAGE_API_KEY: KEY, ...more };
   const { code, stdout, stderr } = await runHere(args, env);
@@ -46,7 +45,6 @@ test(`every command line ends with a known exit code and a sentence, never a sta
     if (args.includes("--json") && code !== 0) {
       const { length, [length - 1]: last = "" } = said.trimEnd().split("\n");
       const document = JSON.parse(last);
-      // Doctor's response is a list of what it checked, also where a check failed.
       const isChecks = args[0] === "doctor" && Array.isArray(document);
       if (isChecks) expect(document).toContainEqual(expect.objectContaining({ status: "fail" }));
       else expect([args, Object.keys(document)]).toEqual([args, ["code", "message", "hint"]]);

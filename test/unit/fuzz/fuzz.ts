@@ -10,13 +10,9 @@ import type { PlatformResponse } from "../../../src/core/platform/http/http.ts";
 import { createRedactor } from "../../../src/core/platform/http/redact.ts";
 import { seed, times } from "../../support/drawn.ts";
 
-/** Whatever comes in at an edge ends in a right value or in an error with a code: no crash, no hang, no secret. */
-
 export const SEED = seed();
-/** In every input's surroundings, and in no message. */
 export const KEY = "lsv2_sk_4f3e2d1c0b9a";
 
-/** Runs a property over drawn inputs, after those that were found before (`corpus.json`). */
 export async function holds<T>(
   edge: keyof typeof CORPUS,
   drawn: fc.Arbitrary<T>,
@@ -40,7 +36,6 @@ const CORPUS: Readonly<
   Record<"json" | "document" | "csv" | "events" | "http" | "configuration" | "command", readonly Found[]>
 > = JSON.parse(readFileSync(new URL("corpus.json", import.meta.url), "utf8"));
 
-/** The error's code, once it is known to be one of ours and to hold no secret. */
 function codeOf(error: unknown): string {
   const said = error instanceof Error ? `${error.message} ${(error as { next?: string }).next}` : "";
   if (!(error instanceof EtlError)) throw new Error(`not an error of ours: ${inspect(error)}`);
@@ -51,7 +46,6 @@ function codeOf(error: unknown): string {
   return error.code;
 }
 
-/** What came of a call: its value, or the code of its error. */
 export async function outcomeOf<T>(call: () => Promise<T> | T): Promise<{ value: T } | { code: string }> {
   try {
     return { value: await call() };
@@ -67,7 +61,6 @@ const CONTEXT = {
   variable: "USAGE_BASE_URL",
 } as const;
 
-/** A response with status 200 and these bytes, cut into pieces of that length. */
 export function responseOf(bytes: Buffer, pieceLength: number, isEndProved = true): PlatformResponse {
   const pieces: Buffer[] = [];
   for (let at = 0; at < bytes.length; at += pieceLength) pieces.push(bytes.subarray(at, at + pieceLength));
@@ -124,5 +117,4 @@ export function bytesOf({ text, changes }: Damaged): Buffer {
   return bytes;
 }
 
-/** Any JSON value, with what servers of other languages send. */
 export const anyJson = fc.jsonValue({ maxDepth: 3 });

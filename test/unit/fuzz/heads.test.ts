@@ -90,7 +90,6 @@ test(`whatever head a server sends, the request ends with the response or a code
     read += 1;
     expect(outcome.value).toEqual({ stride: "day", records: 1 });
   });
-  // About ten of 150 are whole; none at all is a mistake of this test.
   expect(read).toBeGreaterThan(0);
 });
 

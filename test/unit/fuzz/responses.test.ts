@@ -19,7 +19,6 @@ const QUERY = {
 } as const;
 const RESPONSE_CODES = ["response_cut", "response_invalid", "response_too_large"];
 
-/** The billing client over one response. */
 const clientOf = (response: PlatformResponse) =>
   createBillingClient({ get: async () => response } as unknown as PlatformHttp);
 
@@ -106,7 +105,6 @@ test(`JSON answers are read as JSON.parse reads them, or refused (seed ${SEED})`
     expect(records.map(({ traces, dimensionName }) => [traces, dimensionName])).toEqual(
       document.usage.map((one: { traces?: number; dimensions: Partial<Record<string, string | null>> }) => {
         const { project_id, project_name } = one.dimensions;
-        // What has no id has no name.
         const name = (project_id && project_name) || null;
         return [Math.abs(one.traces ?? 0), name?.toWellFormed().replaceAll("\0", "\ufffd") ?? null];
       }),
@@ -229,7 +227,6 @@ test(`server-sent events are handed out as they were sent, or refused (seed ${SE
       for await (const data of eventData(responseOf(bytes, pieceLength))) all.push(data);
       return all;
     };
-    // However the bytes are cut, the same events come.
     const [pieces, whole] = [
       await outcomeOf(() => read(input.pieceLength)),
       await outcomeOf(() => read(1_000_000)),

@@ -21,7 +21,6 @@ const text = fc.oneof(
 );
 const names = Object.keys(SETTINGS);
 const secrets = names.filter(isSecret).flatMap((name) => [name, `${name}_FILE`]);
-/** A secret stands where one belongs, in place of its file, or in an address. */
 const mayHoldKey = (name: string) => secrets.includes(name) || name.endsWith("_URL");
 const environment = fc
   .dictionary(

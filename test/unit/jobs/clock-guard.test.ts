@@ -3,7 +3,6 @@ import { expect, onTestFinished, test } from "vitest";
 import { startClockGuard } from "../../../jobs/holds.ts";
 import { poll } from "../../support/poll.ts";
 
-/** A process with a clock of its own, beside a Redis whose clock is at 0, or that does not respond. */
 async function setupGuard({ offMs = 0, isAway = false, responseMs = 0 } = {}) {
   const redis = { isAway };
   const own = { offMs };

@@ -4,8 +4,6 @@ import { createStoreGate } from "../../../jobs/holds.ts";
 import { faultOf } from "../../../src/core/base/faults.ts";
 import { poll } from "../../support/poll.ts";
 
-/** The gate of a process's fetch tasks, with a clock that runs as fast as it is asked to wait. */
-
 const full = Object.assign(new Error("could not extend file"), { code: "53100" });
 const refused = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
 
@@ -48,7 +46,6 @@ test("nothing is asked while the store keeps nothing, and a cheap write finds ou
   await poll(() => !gate.isHeld());
   gate.check();
   expect(changes).toEqual([true, false]);
-  // Full jitter below a bound that doubles from a second to five: back within 10 s, whatever happened.
   expect(waits).toHaveLength(61);
   waits.forEach((ms, n) => {
     expect(ms).toBeLessThanOrEqual(Math.min(5_000, 1000 * 2 ** n));

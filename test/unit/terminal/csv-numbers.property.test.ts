@@ -2,8 +2,6 @@ import { expect, test } from "vitest";
 import { csvRows } from "../../../src/terminal/csv-rows.ts";
 import { seed, times } from "../../support/drawn.ts";
 
-/** The numbers of a file are read as the spreadsheet meant them, or the file is refused: never as others. */
-
 const SEED = seed();
 const LANGUAGES = [
   { separator: ",", decimal: ".", group: "," },

@@ -2,7 +2,6 @@ import { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { rangeOf, withRange, withSelection } from "../../../src/terminal/options.ts";
 
-/** Parses the flags of a command. */
 function parse(...args: string[]) {
   const command = withSelection(withRange(new Command("x")))
     .exitOverride()

@@ -19,7 +19,6 @@ test("nothing that a server sent controls the terminal, and --json stays exact",
   expect(JSON.parse(written.at(-1) ?? "")).toEqual({ name: nasty });
 });
 
-/** What `work` writes to stdout and stderr, with `--json`. */
 function saidBy(work: (output: ReturnType<typeof createOutput>) => void): string[] {
   const written = (["stdout", "stderr"] as const).map((to) => {
     return vi.spyOn(process[to], "write").mockReturnValue(true);

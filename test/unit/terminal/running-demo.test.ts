@@ -47,7 +47,6 @@ test("where nothing is configured, a command has the servers, sources and settin
   ).toMatchObject({
     DATABASE_URL: DEMO.databaseUrl,
   });
-  // A second demo in the folder does not take the place of the first.
   expect(await announceDemo(dir, DEMO)).toBeUndefined();
   announced?.invalidate();
   expect(readdirSync(dir)).toEqual(["demo.lock"]);

@@ -45,7 +45,6 @@ async function serve(limits: Partial<ConnectionLimits>, trustedProxies: string[]
   return { url: `http://127.0.0.1:${port}`, open, end: last.resolve, left: left.promise };
 }
 
-/** Resolves once the server has closed the connection, also by a reset. */
 const closed = (socket: Socket) => {
   socket.resume();
   return socket.closed ? undefined : new Promise<unknown>((resolve) => socket.once("close", resolve));

@@ -63,7 +63,6 @@ test("a preview counts what is fetched, what is left out and why, what is replac
   const bench = await setup({ workspaces: [0, 1] });
   await bench.sync();
   const { preview } = await previewOf(bench);
-  // 6 days before today: those that ended three days before today are final. Workspaces x dimensions: 8.
   const finalDays = preview.loaded.find(({ status }) => status === "final")?.buckets ?? 0;
   expect(finalDays).toBeGreaterThan(0);
   expect(preview.leftOut).toEqual([
@@ -103,7 +102,6 @@ test("a preview counts what is fetched, what is left out and why, what is replac
   const cut = await previewBackfill(all.source, all.backfillRequest, { now: all.now, mostRecords: 3 });
   expect(cut.facts).toMatchObject({ records: 3, hasMoreRecords: true });
 
-  // Hours that the server does not support are entered, and dropped unsent.
   await bench.sql(
     "INSERT INTO usage.source_fact (source_id, fact, evidence, probe_after) VALUES (1, 'no_hour', 'test', now() + interval '1 day')",
   );
@@ -121,7 +119,6 @@ test("the time of a backfill follows from what routine syncs leave of the rate l
   const budget = (rateLimit: number) =>
     backfillBudget(source, { config: { slug: "default", rateLimit }, settings, now });
   const { perMinute, routinePerMinute, leftPerMinute } = budget(200);
-  // Nine tenths of 200 requests in 10 s.
   expect(perMinute).toBe(180 * 6);
   expect(routinePerMinute).toBeGreaterThan(0);
   expect(leftPerMinute).toBe(perMinute - routinePerMinute);
@@ -131,7 +128,6 @@ test("the time of a backfill follows from what routine syncs leave of the rate l
   expect(budget(1).leftPerMinute).toBe(budget(1).perMinute / 4);
 });
 
-// That it is started once, and not where the plan changed meanwhile: web/backfills.test.ts.
 test("what was previewed is what is started, and a plan without requests is refused", async () => {
   const bench = await setup({ workspaces: [0] });
   const { source, backfillRequest, now, preview } = await previewOf(bench, days(bench, 0, 3));

@@ -11,8 +11,6 @@ import { dayOf, envOf, run } from "../../../support/program.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { wrongFigures } from "../../../support/tables.ts";
 
-/** `pg_restore --disable-triggers` changes records and leaves the digests that were made of others. */
-
 async function changePastTriggers(bench: Bench, ...statements: readonly string[]): Promise<void> {
   await bench.store.transaction(async ({ client }) => {
     await client.query("SET LOCAL session_replication_role = replica");
@@ -77,7 +75,6 @@ test("a night finds what was restored past the triggers, and the next sync loads
     "TRUNCATE usage.monthly_total",
     "UPDATE usage.hourly_record SET traces = traces + 7 WHERE bucket_start = (SELECT max(bucket_start) FROM usage.hourly_record)",
     "DELETE FROM usage.hourly_record WHERE bucket_start = (SELECT min(bucket_start) FROM usage.hourly_record)",
-    // Neither how many there are nor their sum changes.
     "UPDATE usage.hourly_record r SET traces = sign * 3 + traces FROM (SELECT series_id, min(bucket_start), max(bucket_start) FROM usage.hourly_record GROUP BY 1 HAVING count(*) > 1) x CROSS JOIN LATERAL (VALUES (min, 1), (max, -1)) c (bucket_start, sign) WHERE (r.series_id, r.bucket_start) = (x.series_id, c.bucket_start) AND EXISTS (SELECT FROM usage.hourly_record m WHERE (m.series_id, m.bucket_start) = (x.series_id, max) AND m.traces >= 3)",
   ]) {
     await changePastTriggers(bench, changed);

@@ -15,8 +15,6 @@ import { workAll } from "../../../support/by-queue.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { untilLockWaits } from "../../../support/store.ts";
 
-/** Failed fetch tasks that are fetched again: none is lost, none is doubled, and the counts are right at the end. */
-
 const ADA = { name: "ada", role: "operator", via: "page" } as const;
 
 async function setupBackfill(bench: Bench) {
@@ -126,7 +124,6 @@ test("a backfill whose last task ends while its failed ones are retried is not d
       at === 0 ? ({ state: "failed", code: "test", message: "test" } as const) : ({ state: "done" } as const);
     await endTask(store.db, { task, ...end });
   }
-  // The retry has locked the backfill and changed its tasks, and has not committed when the backfill is looked at.
   let finishing: Promise<number[]> | undefined;
   await store.transaction(async ({ client }) => {
     await client.query("SELECT FROM usage.backfill WHERE backfill_id = $1 FOR UPDATE", [id]);
@@ -166,7 +163,6 @@ test("whatever order workers and people act in, each task ends once and the coun
         work: () => end("done"),
         fail: () => end("failed"),
         finish: () => finishBackfills(store),
-        // A message that comes twice, or late.
         stale: async () => {
           for (const message of stale) expect(await claimTask(store.db, message)).toBeUndefined();
         },
@@ -174,7 +170,6 @@ test("whatever order workers and people act in, each task ends once and the coun
       const act = (name: string) => (acts[name] ?? (() => steer(id, name as Steering).catch(() => {})))();
       if (atOnce) await Promise.all(steps.filter((name) => name !== "stale").map(act));
       else for (const name of steps) await act(name);
-      // At the end all goes well.
       for (const name of ["resume", "retry", "work", "work", "work", "finish"]) await act(name);
       expect(await of(id)).toMatchObject({ state: "done", total: 6, done: 6, failed: 0, waiting: 0 });
       expect([...new Set(ended)].length).toBe(6);

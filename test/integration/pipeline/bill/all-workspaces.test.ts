@@ -11,8 +11,6 @@ import { usageEtl } from "../../../support/cli.ts";
 import type { Bench } from "../../../support/source.ts";
 import { setup } from "../../../support/source.ts";
 
-/** Usage of workspaces that no sync loads, by a response to a request without workspace ids. */
-
 const setupAll = (options: Parameters<typeof setup>[0] = {}) =>
   setup({ days: 40, ...options, standin: { workspaceIds: "optional", ...options.standin } });
 const read = async (bench: Bench) => readBill(await bench.open(), { reach: "month", isPatient: false });
@@ -22,7 +20,6 @@ const incidentsOf = async ({ store }: Bench) => {
 };
 const monthsOf = ({ now }: Bench) => [monthBefore(monthAt(now)), monthAt(now)];
 
-/** Whole days of the month from the data start to today, straight from the ledger. */
 function inLedger(
   { standin, dataStart, now }: Bench,
   workspaceId: string,
@@ -95,7 +92,6 @@ test("a workspace that is loaded later, or was before, is not one that no sync l
     [last?.start, second],
   );
   expect((await ofSecond()).map(({ traces }) => traces)).toContain(12_345_678);
-  // Nothing is read again after these syncs.
   await bench.sync({ config: { workspaceIds: [first, second] } });
   expect(await ofSecond()).toEqual([]);
   await bench.sync({ config: { workspaceIds: [first] } });

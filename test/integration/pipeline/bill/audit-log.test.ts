@@ -3,8 +3,6 @@ import { DAY_MS, HOUR_MS } from "../../../../src/core/domain/time/stride.ts";
 import { readBill } from "../../../../src/features/costs/read-bill.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
-/** Changes of settings, from the platform's audit log to the table, against the stand-in's own. */
-
 const PATH = "/api/v1/audit-logs";
 const setupLog = (options: Parameters<typeof setup>[0] = {}) =>
   setup({ days: 3, workspaces: [0], ...options, standin: { auditLog: "on", ...options.standin } });
@@ -30,7 +28,6 @@ function change(bench: Bench, operation: string, at: number, more: object = {}) 
   return { operation, at: `${at}`, workspace: one.workspaceId, user_id: USER, is_certain: true };
 }
 
-/** The first page alone has this body, or status. */
 function respond({ standin }: Bench, body: unknown, { status = 200, times = 1 } = {}) {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   standin.faults.script({ fault: { kind: "status", status, body: text }, match: { path: PATH }, times });
@@ -41,7 +38,6 @@ test("each change of a setting that changes a bill is kept once, and later readi
   const { now } = bench;
   const expected = [
     change(bench, "update_ttl_settings", now - 300 * DAY_MS, { workspaceId: bench.workspaceIds[0] }),
-    // More than one page.
     ...Array.from({ length: 230 }, (_, n) =>
       change(bench, "update_usage_limit", now - 200 * DAY_MS + n * HOUR_MS),
     ),
@@ -56,7 +52,6 @@ test("each change of a setting that changes a bill is kept once, and later readi
 
   expect(await read(bench, true)).toMatchObject({ auditLog: { read: 0, refusal: null } });
   expect(requests(bench)).toHaveLength(4);
-  // It arrives late.
   const late = change(bench, "delete_gateway_policy", now - 3 * DAY_MS);
   expect(await read(bench, true)).toMatchObject({ auditLog: { read: 1 } });
   expect(await kept(bench)).toEqual([...expected.slice(0, -1), late, ...expected.slice(-1)]);

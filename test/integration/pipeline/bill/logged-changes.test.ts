@@ -9,8 +9,6 @@ import { overHttp, response } from "../../../support/mcp.ts";
 import { setupPages, setupViewer } from "../../../support/pages.ts";
 import { setup } from "../../../support/source.ts";
 
-/** Changes of settings beside the days on which usage stepped: on the month's page, in the bill and in the timeline. */
-
 const ALL = { settings: { meters: ["traces", "longlived"] } } as const;
 const DAYS = 100;
 
@@ -22,7 +20,6 @@ async function setupRetention() {
     standin: { contract: "day-granular", hosting: "cloud", auditLog: "on" },
   });
   const { standin, today } = bench;
-  // For two days, every trace of a workspace is kept for long. Its tiers are final.
   const at = today - 22 * DAY_MS;
   const [workspace, other] = standin.organisation.workspaces;
   const streams = standin.organisation.streams.filter(({ project }) => project.workspace === workspace);
@@ -55,7 +52,6 @@ test("a change of retention is beside the day on which long-lived traces stepped
   const bench = await setupRetention();
   const { at, workspace, other, usual, after } = bench;
   bench.change({});
-  // Another workspace's, and one without a step beside it.
   bench.change({ operation: "update_usage_limit", at: at + HOUR_MS, workspaceId: other?.id });
   bench.change({ operation: "create_gateway_policy", at: at - 3 * DAY_MS });
   expect(await bench.read()).toMatchObject({ auditLog: { refusal: null }, failed: [] });
@@ -104,7 +100,6 @@ test("a change of retention is beside the day on which long-lived traces stepped
   });
   expect(JSON.stringify(told.changes)).toContain("update_ttl_settings");
 
-  // A change of the evening before is beside the step too, in the month of the step.
   bench.change({ at: at - HOUR_MS, operation: "update_payment_plan" });
   bench.change({ at: at - 25 * HOUR_MS, operation: "delete_usage_limit" });
   expect(await bench.read()).toMatchObject({ auditLog: { read: 2 } });

@@ -4,8 +4,6 @@ import { setupPages } from "../../../support/pages.ts";
 import { ALL, setupSandboxes } from "../../../support/sandboxes.ts";
 import type { Bench } from "../../../support/source.ts";
 
-/** Names of API keys and sandboxes, from the platform's lists to the views, against the stand-in's own. */
-
 const setupNames = (standin = {}) => setupSandboxes({ days: 3, standin });
 const read = async (bench: Bench) => readBill(await bench.open(), { reach: "month", isPatient: false });
 const PATHS = {
@@ -24,7 +22,6 @@ async function named(bench: Bench, view: "dim_api_key" | "dim_resource") {
   return new Map(rows.map((row) => [row.id, row.name]));
 }
 
-/** Each id with usage, with the name that a list gives it. A description with an address is no name. */
 function expected(bench: Bench, ids: Iterable<string>) {
   const { keys, sandboxes } = bench.standin.organisation;
   const names = new Map<string, string | null>([
@@ -68,7 +65,6 @@ test("API keys, sandboxes and snapshots have the names of the platform's lists, 
      WHERE e.dimension = 'api_key' AND e.external_id = '${renamed?.shortKey}' ORDER BY n.fetch_number`,
   );
   expect(kept.map(({ name }) => name)).toEqual([first, "renamed"]);
-  // A sync does not take names away, and no figure depends on one.
   await bench.sync(ALL);
   expect((await named(bench, "dim_api_key")).get(renamed?.shortKey ?? "")).toBe("renamed");
   expect(await figures(bench)).toEqual(before);

@@ -5,8 +5,6 @@ import { readUsageLimits } from "../../../../src/features/costs/read-terms.ts";
 import { platformError } from "../../../support/platform-error.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
-/** Parts of the bill that fail, one by one and all together. */
-
 const openWith = (bench: Bench, billing: Partial<OpenSource["billing"]>) =>
   bench.open({ opened: (source) => void Object.assign(source.billing, billing) });
 
@@ -30,7 +28,6 @@ test("a provider that fails is named by month and asked for three months at most
   for (const one of result.failed) expect(one).toMatchObject({ code: "status_500", message: "it says 500" });
   expect(progress).toMatchObject([{ done: 1 }, { done: 2 }]);
 
-  // What failed is asked for again, in order; what was read before it broke off stays.
   requested = 0;
   const later = await checkProvider(await openWith(bench, failing(platformError(500), 2)), "all");
   expect(later.months.map(({ month }) => month)).toEqual(months.slice(0, 2));
@@ -82,7 +79,6 @@ test("limits of the organization are asked for once, and a workspace that alone 
     refusal: null,
     kept: [`${first} 7`, `${third} 7`].sort(),
   });
-  // A server without these routes is asked about one workspace, and what was kept stays.
   const without = { organizationLimits: refused, workspaceLimits: refused, workspaceRejection: refused };
   expect(await read(without)).toMatchObject({ read: 0, refusal: "it says 403", kept: { length: 2 } });
 });

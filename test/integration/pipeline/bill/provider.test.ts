@@ -15,11 +15,8 @@ import { now } from "../../../support/clock.ts";
 import { seed } from "../../../support/drawn.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
 
-/** The totals of the billing provider, a second meter: it is compared with months of days, and never believed over them. */
-
 const SEED = seed();
 
-/** Two workspaces with every day of two whole months that the platform's books have closed, at least. */
 async function loaded(): Promise<Bench & { months: CalendarMonth[] }> {
   const last = monthBefore(monthAt(now() - 4 * DAY_MS));
   const first = monthBefore(last);
@@ -79,7 +76,6 @@ describe(`under random histories, seed ${SEED}`, () => {
       const sender = senderOn(bench.standin, nth, dayOf(month, 1 + roll(26)));
       const { drifts } = bench.standin.bill;
       const what = ["restated", "loaded", "drifted", "agrees"][roll(4)];
-      // The ledger is what both meters count: days that were loaded before are stale on our side only.
       if (what === "restated") {
         bench.standin.ledger.change(sender, roll(2) === 0 ? -1 : 1 + roll(9));
         const other = senderOn(bench.standin, 1 - nth, sender.at - (sender.at % DAY_MS));
@@ -87,7 +83,6 @@ describe(`under random histories, seed ${SEED}`, () => {
       }
       if (what === "loaded") await load(bench);
       if (what === "drifted") {
-        // More than all restatements together: one that evens out a drift leaves two meters that agree.
         const delta = (roll(2) === 0 ? -1 : 1) * 100 * (1 + roll(5));
         drifts.push({ metric: "traces", workspaceId: workspaceOf(bench, nth), at: sender.at, delta });
       }
@@ -122,12 +117,9 @@ test("a difference is asked about twice once, stays while it is not compared, an
     { workspaceId, groupBy: "workspace", start: Date.parse(month.start) },
   ]);
   expect(first.requests).toBeGreaterThan(2);
-  // Each month costs one request.
   expect(second).toMatchObject({ requests: 2, seen: 2 });
-  // The provider names workspaces of the organisation that the source does not load. They are said.
   expect(outcomes(second)[month.name]).toEqual(expect.arrayContaining(["unknown_workspace", "equal"]));
   expect(second.findings).toEqual(first.findings);
-  // The bill names them with the traces that it lacks.
   const { organisation, ledger } = bench.standin;
   const lacking = organisation.workspaces
     .filter((one) => !bench.workspaceIds.includes(one.id))
@@ -147,7 +139,6 @@ test("a difference is asked about twice once, stays while it is not compared, an
   const named = await unloadedWorkspaces(bench.store.db, { source: "default", monthStart: month.start });
   expect(named).toMatchObject(lacking);
 
-  // It says nothing of the platform's own totals, and does not take their proof from a day.
   const totals = await checkTotals(await bench.open(), "all");
   expect(totals).toMatchObject({ differences: 0, daysDisproved: 0 });
 
@@ -294,10 +285,8 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
     ),
   ).toEqual([{ kind: "provider_total", trace_tier: "longlived", more: 3 }]);
   const incidents = await openIncidents(bench.store.db, { staleAfterMs: DAY_MS, firstSource: "default" });
-  // The upgrade changed final figures of the tier.
   expect(incidents.get("default")).toMatchObject([{ kind: "provider_total" }, { kind: "final_changed" }]);
 
-  // It keeps the days of that tier open, not those of all traces.
   const looked = await look(bench, month);
   const differing = looked.open.filter(({ reason }) => reason === "provider_differs");
   expect(differing).toHaveLength((Date.parse(month.end) - Date.parse(month.start)) / DAY_MS);

@@ -15,7 +15,6 @@ import { setup } from "../../../support/source.ts";
 const SEED = seed();
 const TEN = 10n ** 10n;
 
-/** The whole bill of a month, from the stand-in's data by arithmetic of this test alone: no SQL of ours, no code of ours. */
 test("each line of a month's bill is what the platform's data gives", async () => {
   const month = monthBefore(monthAt(now() - 4 * DAY_MS));
   const [start, end] = [Date.parse(month.start), Date.parse(month.end)];
@@ -31,7 +30,6 @@ test("each line of a month's bill is what the platform's data gives", async () =
   const from = "2020-01-01";
   const lcu = { sku: "lcu", measure: "lcu", from } as const;
   await createPrices(bench.store, [
-    // The first 1,000 traces and the first 5 LCU of a month are free.
     { sku: "traces", unitPrice: "0", from },
     { sku: "traces", unitPrice: "0.0005", fromQuantity: 1000, from },
     { sku: "longlived", measure: "longlived", unitPrice: "0.0045", from },
@@ -54,7 +52,6 @@ test("each line of a month's bill is what the platform's data gives", async () =
       .map((one) => deploymentLedger.counts(one, [start, end], "agent_runs")[0] ?? 0),
   );
   const hours = bench.workspaceIds.flatMap((workspaceId) => sandboxLedger.hours({ workspaceId, start, end }));
-  /** In millionths. A day of a workspace without a number for each of its hours counts nothing. */
   const units = (measure: "lcu" | "lsu" | "compute_standard_units" | "storage_standard_units") => {
     const dayOf = ({ workspaceId, hour }: SandboxHour) => `${workspaceId} ${Math.floor(hour / DAY_MS)}`;
     const all = [...Map.groupBy(hours, dayOf).values()];
@@ -143,7 +140,6 @@ test(`readings of the bill that fail in any way end complete, and say so on the 
       await bench.sql("DELETE FROM usage.statement_line");
       await bench.sql("DELETE FROM usage.bill_part");
       const { faults } = bench.standin;
-      // First contact is not what this is about.
       const source = await bench.open();
       for (const { part, fault, skip, times } of steps)
         faults.script({ fault, match: { path: PATHS[part] }, times, ...(skip === 0 ? {} : { skip }) });

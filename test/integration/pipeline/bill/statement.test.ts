@@ -9,8 +9,6 @@ import { now } from "../../../support/clock.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
-/** Snapshots of what the platform reports that is in no usage: its own words, and what each does not say. */
-
 const bench = (standin = {}) =>
   setup({ workspaces: [0], days: 4, hourlyForMs: HOUR_MS, standin: { engine: "on", ...standin } });
 const read = async (of: Bench, baseUrl = of.standin.url, isPatient = false) =>
@@ -37,7 +35,6 @@ test("each line has the platform's number with all of its digits, its source and
   ];
   const ofMonth = await linesOf(of);
   for (const line of lines) expect(ofMonth).toContain(line);
-  // On the first day of a month, Engine's units are those of the month before.
   const engine = (await linesOf(of, now() - DAY_MS)).filter((line) => line.startsWith("Engine"));
   expect(engine.join("\n")).toContain(": 3.000000000000000001 LCU");
   expect(engine.join("\n")).toContain(": 4.000000000000000001 LCU (without 1 rows that have no rate)");

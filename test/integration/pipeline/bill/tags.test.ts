@@ -3,15 +3,12 @@ import { readBill } from "../../../../src/features/costs/read-bill.ts";
 import type { Bench } from "../../../support/source.ts";
 import { setup } from "../../../support/source.ts";
 
-/** Tags of resources, from the platform's response to the views, against the stand-in's own. */
-
 const setupTags = (options: Parameters<typeof setup>[0] = {}) =>
   setup({ days: 3, workspaces: [0, 1], ...options, standin: { tags: "on", ...options.standin } });
 const read = async (bench: Bench) => readBill(await bench.open(), { reach: "month", isPatient: false });
 
 const TYPES = { projects: "project", deployments: "deployment", sandboxes: "sandbox" } as const;
 
-/** `workspace resource key value`. */
 function inStandin({ standin, workspaceIds }: Bench, type: keyof typeof TYPES): string[] {
   return workspaceIds
     .flatMap((workspaceId) =>
@@ -53,7 +50,6 @@ test("tags are those of the platform, and usage by a tag adds up to all usage", 
   expect(sums?.tagged).toBe(sums?.all);
   expect(sums?.values).toBeGreaterThan(1);
 
-  // What changes is seen with the next reading.
   const [project] = bench.standin.tags.of(bench.workspaceIds[0] ?? "")[0]?.resources ?? [];
   bench.standin.tags.remove(project?.taggingId ?? "");
   bench.standin.tags.set({ resourceId: project?.id ?? "", key: "Team", value: "growth" });

@@ -12,8 +12,6 @@ import { poll } from "../../../support/poll.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
 import { lockWaits } from "../../../support/store.ts";
 
-/** Usage limits and billing periods, as they are read, shown and warned of. */
-
 const read = async (bench: Bench) => readBill(await bench.open(), { reach: "month", isPatient: false });
 const uses = async (bench: Bench) => limitUses(bench.store.db, (await bench.open()).sourceId);
 
@@ -54,7 +52,6 @@ test("a limit is warned of at 50, 75, 90 and 100 percent of the loaded month, wi
     bench.standin.organisation.streams
       .filter(({ project }) => project.workspace.id === id)
       .reduce((sum, stream) => sum + (bench.standin.ledger.counts(stream, [start, end])[0] ?? 0), 0);
-  // On the first of a month nothing of it is loaded yet, and in its first days nothing is final.
   const isLoaded = bench.today > start;
   const traces = countOf(workspaceId, bench.today);
   const finalDays = Math.max(0, (bench.today - 3 * DAY_MS - start) / DAY_MS);
@@ -87,7 +84,6 @@ test("a limit is warned of at 50, 75, 90 and 100 percent of the loaded month, wi
     expect(alerts).toEqual(marks > 0 ? ["usage_limit"] : []);
   }
 
-  // The first day on which whole days at that pace come to the limit, or none in this month.
   for (const value of [traces + 1, traces * 2, traces * 50]) {
     limited(value);
     await read(bench);
@@ -98,7 +94,6 @@ test("a limit is warned of at 50, 75, 90 and 100 percent of the loaded month, wi
     const expected =
       start + (days - 1) * DAY_MS < Date.parse(month.end) ? new Date(day).toISOString().slice(0, 10) : null;
     expect(use.reachedOn).toBe(expected);
-    // One that is not reached this month asks nothing of anybody.
     const [alert] =
       (await openIncidents(bench.store.db, { staleAfterMs: DAY_MS, firstSource: "default" })).get(
         "default",
@@ -107,7 +102,6 @@ test("a limit is warned of at 50, 75, 90 and 100 percent of the loaded month, wi
     expect(describeLimit(use)).toContain(`At the pace of the ${finalDays} final`);
   }
 
-  // Of the organization: all workspaces. One that is not loaded has a limit without usage, and no warning.
   limits.splice(
     0,
     limits.length,
@@ -158,16 +152,13 @@ test("each part of the bill stands for itself: what is refused is left alone, wh
     provider: { refusal: null },
     failed: [{ part: "usage_limits", code: "response_invalid" }],
   });
-  // What was read before stays.
   expect(await uses(bench)).toHaveLength(1);
-  // An error that is not the platform's ends it.
   const broken = await bench.open({
     opened: ({ billing }) =>
       void Object.assign(billing, { billingPeriod: () => Promise.reject(new TypeError("a bug")) }),
   });
   await expect(readBill(broken, { reach: "month", isPatient: false })).rejects.toThrow("a bug");
 
-  // A limit that rejects is the one that was read, with its value.
   bill.limits.pop();
   bill.rejecting.set(bench.workspaceIds[0] ?? "", "monthly_traces");
   await read(bench);
@@ -197,7 +188,6 @@ test("a billing period begins where the one before it ended, and the start of th
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
   expect(await periods()).toEqual([
     {
-      // The plan began with the data, a few days ago.
       period_start: day(Math.max(start, bench.dataStart)),
       period_end: day(end),
       is_start_known: false,
@@ -218,10 +208,8 @@ test("a billing period begins where the one before it ended, and the start of th
 test("a billing period closes once all of its days are final and reconciled, and later changes stand beside it", async () => {
   const bench = await setup({ days: 50, workspaces: [0], standin: { scale: 0.34 } });
   const day = (ms: number) => new Date(ms).toISOString().slice(0, 10);
-  // 27 days are no calendar month, whatever today is; nor is the period before, which begins on the same day of a month.
   const shift = new Date(bench.today - 37 * DAY_MS).getUTCDate() === 1 ? DAY_MS : 0;
   const [before, end] = [bench.today - 37 * DAY_MS - shift, bench.today - 10 * DAY_MS - shift];
-  // A day on either side is not in it.
   const range = { start: before - DAY_MS, end: end + DAY_MS };
   const load = () => bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
   await load();
@@ -249,7 +237,6 @@ test("a billing period closes once all of its days are final and reconciled, and
   const traces = bench.standin.organisation.streams
     .filter(({ project }) => project.workspace.id === bench.workspaceIds[0])
     .reduce((sum, stream) => sum + (bench.standin.ledger.counts(stream, [before, end])[0] ?? 0), 0);
-  // A close waits for the loads of the source, and loads for it: its check and its totals see the same records.
   const { closing } = await bench.store.transaction(async ({ db }) => {
     const { rows: scopes } = await sql<{ id: number }>`select scope_id as id from usage.scope`.execute(db);
     await lockScopes(

@@ -6,8 +6,6 @@ import { type CloseOrder, closeSources } from "../../../../src/features/close/cl
 import { lookAtMonth } from "../../../../src/features/close/close-preview.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
-/** What is asked of a close: which month or period, and of which sources. */
-
 const by = { name: null, role: "operator", via: "command" } as const;
 const iso = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const refusal = (requested: Promise<unknown>): Promise<string> =>
@@ -23,7 +21,6 @@ beforeEach(async () => {
   await bench.open();
 });
 
-/** Another source, by default with the same workspaces, whose data starts on that day. */
 const addSource = (slug: string, dataStart: string, workspaceIds = bench.workspaceIds) =>
   bench.sql(
     `WITH s AS (
@@ -105,7 +102,6 @@ describe("a month", () => {
 describe("a billing period", () => {
   const close = (day: string, slugs: string[] = []) =>
     closeSources(bench.store, { period: day, slugs, settleAfterMs: 3 * DAY_MS, by });
-  /** Ends of periods: a day, or the midnight that begins it. */
   const know = (...ends: string[]) =>
     bench.sql(
       `INSERT INTO usage.billing_period (source_id, ends_at, plan_tier, read_at)
@@ -123,7 +119,6 @@ describe("a billing period", () => {
     await know(start, middle, end);
     for (const day of [daysAgo(3), end, daysAgo(99)])
       expect(await refusal(close(day)), day).toBe("period_unknown");
-    // The first one's start is only inferred.
     expect(await refusal(close(iso(Date.parse(start) - DAY_MS)))).toBe("period_start_unknown");
     for (const [on, period] of [
       [start, { name: start, start, end: middle }],

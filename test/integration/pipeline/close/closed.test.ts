@@ -21,8 +21,6 @@ import { poll } from "../../../support/poll.ts";
 import { senderOn } from "../../../support/source.ts";
 import { lockWaits, untilLockWaits } from "../../../support/store.ts";
 
-/** A month is closed when every day of it is final and proved, and what comes later stands beside it. */
-
 beforeEach(() => setUpMonth());
 
 test("a month stays open until it is loaded and reconciled with the export, then closes with the platform's traces", async () => {
@@ -62,10 +60,8 @@ test("a later change becomes an adjustment and leaves the closed totals as they 
       current: closed + 6,
     })),
   );
-  // Workspace, project, user and key of the sender.
   expect(await close()).toMatchObject({ state: "closed_before", adjusted: 4 });
 
-  // The page and the command count from the totals that loads keep: the same as the view from the records.
   const { db } = bench.store;
   const [{ closeId = 0 } = {}] = await bench.sql<{ closeId: number }>(
     'SELECT close_id AS "closeId" FROM usage.close',
@@ -135,7 +131,6 @@ test("an id that is first seen after the close is an adjustment of its own", asy
   expect(await totals()).toMatchObject(Array.from({ length: 4 }, () => ({ adjustment: 4 })));
 });
 
-/** One price for all usage, in place of the one before. */
 const changePrice = (unitPrice: string) =>
   createPrices(bench.store, [{ sku: "base", unitPrice, from: "2020-01-01" }]);
 
@@ -204,7 +199,6 @@ test("a month without a price closes without costs only if asked, and has none a
   expect(await close()).toMatchObject({ state: "closed", traces: booked(), costs: [] });
   await expect(withCosts()).rejects.toMatchObject({ code: "month_unpriced" });
   const [from, to] = [month.start, month.end].map((ms) => new Date(ms).toISOString().slice(0, 10));
-  /** What each view says that the usage of the month costs, and what that one says that has no price. */
   const costs = async () => {
     const rows = await bench.sql<{ of: string; cost: number | null }>(
       `WITH cost AS (
@@ -231,7 +225,6 @@ test("a month without a price closes without costs only if asked, and has none a
   // It was asked for, so nothing warns of it. An import names it.
   expect(await unpricedUsage(bench.store.db, sourceId)).toMatchObject({ prices: 1, traces: 0 });
   expect(await costlessMonths(bench.store.db)).toEqual([`default ${from?.slice(0, 7)}`]);
-  // Closed before, as asked.
   expect(await close()).toMatchObject({ state: "closed_before", costsClosedAt: null });
 
   // Somebody who looked at closing the month looked at something else.
@@ -250,11 +243,9 @@ test("a month without a price closes without costs only if asked, and has none a
   expect(await costs()).toEqual(closed);
   expect(await costlessMonths(bench.store.db)).toEqual([]);
   expect(await withCosts()).toMatchObject({ state: "closed_before", costsClosedAt: expect.any(String) });
-  // From here on it is as any closed month.
   await changePrice("0.25");
   const correction = { "focus Correction": -cost / 2, adjustment: -cost / 2 };
   expect(await costs()).toEqual({ ...closed, ...correction });
-  // What was closed with a cost has it, whatever prices are left.
   await bench.sql("UPDATE usage.price SET valid_from = '9000-01-01'");
   expect(await costs()).not.toHaveProperty("unpriced traces");
   expect(await costs()).toMatchObject(closed);

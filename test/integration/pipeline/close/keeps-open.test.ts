@@ -75,7 +75,6 @@ describe("a workspace with ten days of the month", () => {
   const [FULL, PARTIAL] = [1, 2];
   let partial: string;
 
-  /** The whole month of one workspace, ten days of the other, all reconciled. */
   beforeEach(async () => {
     await setUpMonth([FULL, PARTIAL]);
     partial = bench.workspaceIds[1] ?? "";
@@ -90,7 +89,6 @@ describe("a workspace with ten days of the month", () => {
     await bench.reconcile({ range: month });
   });
 
-  /** Dimensions x days that the second workspace lacks. */
   const lacking = () => 4 * (Math.round((month.end - month.start) / DAY_MS) - 10);
 
   test("keeps it open when the configuration no longer names it", async () => {
@@ -132,7 +130,6 @@ describe("a workspace with ten days of the month", () => {
       },
       { workspace_id: partial, is_left_out: true, closed_traces: null, settle_after_seconds: 259_200 },
     ]);
-    // A month closes once, however often it is asked for.
     expect(await close()).toMatchObject({ state: "closed_before", without: [partial], adjusted: 0 });
     await load();
     expect(await close()).toMatchObject({ state: "closed_before", without: [partial], adjusted: 0 });

@@ -6,20 +6,15 @@ import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, senderOn, setup } from "../../../support/source.ts";
 import { differences, inLedger, inStore } from "../../../support/tables.ts";
 
-/** Servers whose answers by workspace are not what other dimensions can be left out by. */
-
 const BUSY = 0;
 const MINUTE_MS = 60_000;
 const SETTINGS = { syncEveryMs: 15 * MINUTE_MS, refreshAfterMs: 60 * MINUTE_MS };
-/** A sync leaves out what was asked for less than 45 minutes ago. */
 const KEPT_MINUTES = 45;
 
-/** All that is loaded becomes older. */
 async function pass({ sql }: Bench, minutes: number): Promise<void> {
   await sql("UPDATE usage.coverage SET fetched_at = fetched_at - make_interval(mins => $1)", [minutes]);
 }
 
-/** Whole days before today that differ from the platform, without those by workspace. */
 async function wrong(bench: Bench, isMeant = (key: string) => !key.startsWith("workspace")) {
   const { standin, dataStart: start, today: end, workspaceIds } = bench;
   const expected = inLedger(standin, { stride: "day", range: { start, end }, workspaceIds });
@@ -85,7 +80,6 @@ test("a server that keeps its counts by workspace for an hour shows other dimens
   await pass(bench, KEPT_MINUTES + 1);
   await sync();
   expect(await wrong(bench)).toEqual([]);
-  // Now they contradict its workspace, and are asked for each time.
   bench.standin.ledger.change(sender, 2);
   await sync();
   expect(await wrong(bench)).toEqual([]);

@@ -13,11 +13,9 @@ import { differences, type Figures, inLedger, inStore } from "../../../support/t
 
 /** A workspace without traces is asked for by workspace alone. What is stored is what it would be if all had been asked for. */
 
-/** Of the stand-in's workspaces: one with usage, and the one that has none. */
 const [BUSY, IDLE] = [0, 4];
 const DAYS = 5;
 
-/** Requests for usage by each dimension, and how many of them were of a window that another one had. */
 async function requests({ sql }: Pick<Bench, "sql">) {
   const rows = await sql<{ by: string; requests: number; again: number }>(
     `SELECT group_by AS by, count(*)::integer AS requests,
@@ -41,16 +39,13 @@ test("what still adds up to its workspaces is not asked for by a sync, until its
   expect(describeRun(again.run)).toContain("\nnot asked: what is stored still adds up");
   expect(describeRun(first.run)).not.toContain("not asked");
 
-  // Whoever asks for no sync is answered by the server, and a setting of no time is that of each sync.
   const wanted = [{ stride: "day", range: { start: bench.today - DAY_MS, end: bench.today } }] as const;
   expect((await bench.fetch({ wanted, reprocess: "missing" }, { settings })).requests).toBeGreaterThan(3);
   expect((await bench.sync({ settings: { ...settings, refreshAfterMs: 0 } })).requests).toBe(all);
-  // One trace more of one workspace.
   standinChange(bench);
   expect((await bench.sync({ settings })).requests).toBeGreaterThan(few);
   expect((await bench.sync({ settings })).requests).toBe(few);
   await pass(bench, KEPT_MINUTES + 1);
-  // Days are, and say that their hours need no response; some of these are under way by then.
   const { requests: ofDays, run } = await bench.sync({ settings });
   const requestedOf = (stride: string) =>
     run.counts
@@ -58,7 +53,6 @@ test("what still adds up to its workspaces is not asked for by a sync, until its
       .map((one) => one.requests);
   expect(requestedOf("day")).toEqual([1, 1, 1]);
   expect(ofDays).toBeLessThan(all);
-  // A failure is asked for again.
   expect((await bench.sync({ settings })).requests).toBe(few);
   await bench.sql(
     `INSERT INTO usage.failure (scope_id, period_start, period_end, fetch_number, state, code, message, attempts, failed_at, retry_at)
@@ -82,7 +76,6 @@ test("what still adds up to its workspaces is not asked for by a sync, until its
     "UPDATE usage.difference SET state = 'unattributed' WHERE compared_with = 'grouping_total'",
   );
   expect((await bench.sync({ settings })).requests).toBe(few);
-  // What can become final is asked for: all but today's.
   await bench.sync({ settings: { ...settings, settleAfterMs: 0 } });
   const open = await bench.sql("SELECT FROM usage.coverage WHERE NOT final AND period_start < $1", [
     new Date(bench.today),
@@ -108,7 +101,6 @@ test("a task that waited is asked for once its figures are old or can be final, 
       isRoutine: true,
     });
   expect(await worked()).toMatchObject({ outcome: "unchanged", requests: 0 });
-  // Two days later, with the response by workspace of then.
   await pass(bench, 2 * 24 * 60);
   const never = { refreshAfterMs: 90 * DAY_MS };
   expect(await worked(never)).toMatchObject({ outcome: "unchanged" });
@@ -171,7 +163,6 @@ test("what a server says of a project that its workspace does not have is kept, 
     requests: 1,
   });
   expect(await sql("SELECT sum(traces)::integer AS traces FROM usage.dated_record")).toEqual([before]);
-  // A response that was sent before the task was entered is no reason not to ask.
   expect(
     await extractTask(source, task, { workspacesSince: (await storeNow(source.store.db)) + HOUR_MS }),
   ).toMatchObject({
@@ -181,7 +172,6 @@ test("what a server says of a project that its workspace does not have is kept, 
 
 const SEED = seed();
 const MINUTE_MS = 60_000;
-/** A sync leaves out what was asked for less than 45 minutes ago. */
 const SETTINGS = { syncEveryMs: 15 * MINUTE_MS, refreshAfterMs: 60 * MINUTE_MS };
 const KEPT_MINUTES = 45;
 const hour = fc.integer({ min: 0, max: DAYS * 24 - 1 });
@@ -195,7 +185,6 @@ const command = fc.oneof(
       traces: fc.integer({ min: 1, max: 9 }),
     }),
   },
-  // From one project to another: each sum by workspace stays.
   { weight: 2, arbitrary: fc.record({ do: fc.constant("move" as const), hour }) },
   {
     weight: 3,
@@ -223,7 +212,6 @@ async function oldestMinutes({ sql }: Pick<Bench, "sql">): Promise<number> {
 const daysBefore = (figures: Figures, end: number): Figures =>
   new Map([...figures].filter(([key]) => !key.includes(new Date(end).toISOString().slice(0, 10))));
 
-/** Without the id of the dimension: what each dimension comes to in each bucket of each workspace. */
 const sums = (figures: Figures): Map<string, number> => {
   const sum = new Map<string, number>();
   for (const [key, traces] of figures) {
@@ -290,7 +278,6 @@ test(`over any history of late and moved traces each sync keeps the sums, and ea
         }
       }
       move(today - DAY_MS);
-      // When its time is over, or when it becomes final, each figure is that of the server, whatever moved.
       if (commands.length % 2 === 0) await pass(bench, KEPT_MINUTES + 1);
       const final = commands.length % 2 === 0 ? {} : { settleAfterMs: 0 };
       await bench.sync({ settings: { ...SETTINGS, ...final } });

@@ -4,14 +4,11 @@ import { now } from "../../../support/clock.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 import { differences, dump, inLedger, inStore, together, wrongFigures } from "../../../support/tables.ts";
 
-/** The two servers in the field, and what each leaves open: the figures are right on all of them. */
-
 const days = ({ standin, dataStart, today, workspaceIds }: Bench, end = today + DAY_MS) =>
   inLedger(standin, { stride: "day", range: { start: dataStart, end }, workspaceIds });
 const hours = ({ standin, today, workspaceIds }: Bench, from: number, to = today + DAY_MS) =>
   inLedger(standin, { stride: "hour", range: { start: from, end: to }, workspaceIds });
 
-/** The daily views, held against the ledger day by day. */
 async function expectDailyViews(bench: Bench, until = bench.today + DAY_MS): Promise<void> {
   const rows = await bench.sql<{ day: string; traces: number }>(
     ["workspace", "project", "user", "api_key"]
@@ -46,7 +43,6 @@ test("a day-granular server yields right days, and a few requests show that it h
   const [{ wasted } = { wasted: -1 }] = await bench.sql<{ wasted: number }>(
     "SELECT count(*) AS wasted FROM usage.fetch WHERE stride = 'hour'",
   );
-  // As many as were under way when the first response came, whatever the number of windows.
   expect(wasted).toBeLessThanOrEqual(4);
   expect(differences(await inStore(bench), days(bench))).toEqual([]);
   await expectDailyViews(bench);
@@ -56,10 +52,8 @@ test("a day-granular server yields right days, and a few requests show that it h
   expect(statuses).toEqual([{ stride: "hour", status: "not_available" }]);
   expect((await dump(bench)).failures).toEqual([]);
 
-  // From then on not one request is spent on it.
   const again = await bench.sync();
   expect(again.run.counts.map(({ stride }) => stride)).toEqual(["day", "day", "day", "day"]);
-  // Two more: access is proven by usage as a run begins, and as it ends.
   expect(again.requests).toBe(again.planned + 2);
 });
 
@@ -110,9 +104,7 @@ test("a server that refuses the future yields hours up to now and whole days, wi
   await expectDailyViews(bench, bench.today);
   expect((await dump(bench)).failures).toEqual([]);
 
-  // Learned for good: no request is refused any more.
   const again = await bench.sync();
-  // Two more: access is proven by usage as a run begins, and as it ends.
   expect(again.requests).toBe(again.planned + 2);
   const refused = await bench.sql("SELECT FROM usage.fetch WHERE outcome = 'failed' AND fetch_number > 100");
   expect(refused.length).toBe(0);
@@ -120,7 +112,6 @@ test("a server that refuses the future yields hours up to now and whole days, wi
 
 test("a day that is not loaded itself is the sum of its hours, counted once", async () => {
   const bench = await setup({ workspaces: [0, 1], hourlyForMs: 3 * DAY_MS });
-  // Yesterday's day is answered in weeks, once for each grouping: the plan goes on in hours.
   bench.standin.faults.script({
     fault: { kind: "stride" },
     times: 1,
@@ -134,14 +125,12 @@ test("a day that is not loaded itself is the sum of its hours, counted once", as
   const { failures } = await dump(bench);
   expect(failures).toHaveLength(1);
   expect(failures[0]).toMatch(/^project day .* failed stride_differs/);
-  // Hours are there for that one workspace and grouping alone, and for no longer than the window.
   const stored = await inStore(bench);
   const byHour = [...stored].filter(([key]) => key.split(" ")[1] === "hour");
   expect(byHour.length).toBeGreaterThan(0);
   expect(new Set(byHour.map(([key]) => key.split(" ")[0]))).toEqual(new Set(["project"]));
   await expectDailyViews(bench, bench.today);
 
-  // A routine round on top doubles nothing, and the failed day heals when its time has come.
   await bench.sync();
   await expectDailyViews(bench);
   await bench.passTime();
@@ -162,7 +151,6 @@ test.each(["window", "epoch"] as const)("every stride on a server that aligns to
     expect(run.failures).toEqual([]);
     expect(run.counts.some((counts) => counts.stride === stride && counts.rows.records > 0)).toBe(true);
   }
-  // Each stored bucket is what the ledger has for exactly that time.
   const stored = await inStore(bench, ["day", "week", "month", "year"]);
   for (const stride of ["day", "week", "month", "year"] as const) {
     const size = STRIDE_MS[stride];
@@ -179,7 +167,6 @@ test.each(["window", "epoch"] as const)("every stride on a server that aligns to
     );
     expect(wrong.slice(0, 5)).toEqual([]);
   }
-  // The plan's own tiling: no day of the range twice, none left out.
   const covered = await bench.sql<{ lacking: number; doubled: number }>(
     `WITH day AS (
        SELECT generate_series($1::timestamptz, $2::timestamptz - interval '1 day', interval '1 day') AS day

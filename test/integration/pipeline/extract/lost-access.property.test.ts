@@ -15,7 +15,6 @@ const BEGINS = 4;
 const place = fc.constantFrom(...PLACES);
 const turn = fc.record({ do: fc.constantFrom("lose" as const, "regain" as const), place });
 type Turn = typeof turn extends fc.Arbitrary<infer T> ? T : never;
-/** `during`: happens between first contact and the first fetch. */
 const during = fc.option(turn, { nil: undefined, freq: 2 });
 const command = fc.oneof(
   { weight: 3, arbitrary: turn },
@@ -30,7 +29,6 @@ const command = fc.oneof(
   },
   { weight: 1, arbitrary: fc.constant({ do: "begin" as const }) },
 );
-/** Which are unreadable from the beginning, and whether the listing shows them all the same. */
 const start = fc.record({ lost: fc.subarray([...PLACES]), listsUnreadable: fc.boolean() });
 
 test("no figure is one that nobody could have read, and the truth is back with access, at the latest with the night's reconciliation", async () => {
@@ -38,7 +36,6 @@ test("no figure is one that nobody could have read, and the truth is back with a
     fc.asyncProperty(start, fc.array(command, { minLength: 3, maxLength: 9 }), async (begin, commands) => {
       const bench = await setup();
       const { access, organisation } = bench.standin;
-      /** Lost during the fetches of the queue, and regained before a contact saw it: that, only a reconciliation sees. */
       const unseen = new Set<number>();
       const blind = new Set<number>();
       const apply = ({ do: what, place: index }: Turn) => {
@@ -74,7 +71,6 @@ test("no figure is one that nobody could have read, and the truth is back with a
           const range = { start: bench.dataStart, end: bench.today + DAY_MS };
           await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: one.reprocess }, { opened });
         }
-        // Work in one process asks in the end what it can still read. The service asks at the first contact that is five minutes later.
         if (one.do === "sync" || one.do === "backfill") isRequested = !("byQueue" in one && one.byQueue);
         for (const index of isRequested ? [0, 1].filter((one) => !blind.has(one)) : [])
           expect(await untrue(bench, workspaceAt(bench.standin, index).id)).toEqual([]);
@@ -103,7 +99,6 @@ test("no figure is one that nobody could have read, and the truth is back with a
             { do: "sync", byQueue: false, during: undefined },
           ],
         ],
-        // A listing alone names it.
         [
           { lost: [1], listsUnreadable: true },
           [
@@ -120,7 +115,6 @@ test("no figure is one that nobody could have read, and the truth is back with a
   );
 });
 
-/** Days whose figure is neither unknown nor the platform's. */
 async function untrue(bench: Bench, workspaceId: string) {
   const range = { start: bench.dataStart, end: bench.today + DAY_MS };
   const { organisation, ledger } = bench.standin;

@@ -15,7 +15,6 @@ interface Figure {
   readonly is_final: boolean;
 }
 
-/** The stand-in's workspace without usage. */
 const IDLE = 4;
 const UNVERIFIED = { traces: null, coverage_status: "unverified", is_final: false };
 
@@ -25,7 +24,6 @@ const figures = (bench: Bench, index: number) =>
      WHERE workspace_id = $1 ORDER BY usage_date`,
     [workspaceAt(bench.standin, index).id],
   );
-/** Rows of any view that show a zero of the workspace beside `unverified`, or as final. */
 const zeros = async (bench: Bench, index: number) => {
   const { id } = workspaceAt(bench.standin, index);
   const [row] = await bench.sql<Record<string, number>>(
@@ -46,7 +44,6 @@ test.each([true, false])(
     const ids = bench.workspaceIds;
     await bench.sync({
       opened: (source) => {
-        // Without a listing the first proof is asked for with the first fetch: a proof of before is what was lost.
         if (listing) setReadable(bench.standin, 1, false);
         else {
           const { fresh } = source.access;
@@ -74,7 +71,6 @@ test.each([true, false])(
     expect(told).toMatchObject([{ workspaceId: ids[1], zeros: 7 * 4 }]);
     expect(bench.logs.filter((line) => line.code === "workspace_unlisted")).toHaveLength(listing ? 1 : 0);
 
-    // Back, it is due with the next proof: that of first contact, or that of the first fetch.
     setReadable(bench.standin, 1, true);
     await bench.sync();
     if (!listing) await bench.sync();
@@ -108,7 +104,6 @@ test("zeros since the last own statistics are withdrawn if the next ones are ref
     wanted: [{ stride: "day", range: { start: bench.dataStart, end: bench.today } }],
     reprocess: "missing",
   });
-  // As in the queue: nothing confirms the zeros when the last fetch ends.
   await runInline({ ...source, access: { ...source.access, confirm: async () => {} } }, tasks);
   expect((await figures(bench, IDLE)).slice(0, 6).map(({ traces }) => traces)).toEqual([0, 0, 0, 0, 0, 0]);
   bench.standin.access.listsUnreadable = true;
@@ -164,14 +159,12 @@ test("access lost before the second fetch of an emptied window deletes nothing",
 
 test("a listing proves nothing for a deleted workspace, a response that names it does", async () => {
   const bench = await setup();
-  // One with past usage, one that never had any.
   for (const index of [1, 4]) workspaceAt(bench.standin, index).deletedAt = bench.today - 2 * DAY_MS;
   await bench.sync();
   const used = await figures(bench, 1);
   expect(used.every(({ traces }) => traces !== null)).toBe(true);
   expect(await figures(bench, 4)).toMatchObject(Array.from({ length: 7 }, () => UNVERIFIED));
   const before = await inStore(bench);
-  // A key that no longer reads it gets empty responses, and the listing does not show that.
   for (const project of bench.standin.organisation.projects) {
     if (project.workspace === workspaceAt(bench.standin, 1)) project.dropped = true;
   }

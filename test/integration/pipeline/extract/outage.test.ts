@@ -6,8 +6,6 @@ import { storeNow } from "../../../../src/core/store/work/fetch-ledger.ts";
 import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
-/** A platform that responds at its contact while its usage is out of order, and then comes back. */
-
 async function missing({ sql }: Bench): Promise<number> {
   const [row] = await sql<{ days: number }>(
     "SELECT count(*)::integer AS days FROM reporting_detail.usage_coverage_daily WHERE status IN ('failed', 'missing')",
@@ -15,7 +13,6 @@ async function missing({ sql }: Bench): Promise<number> {
   return row?.days ?? -1;
 }
 
-/** A round as the service makes it, its tasks done in this process. */
 async function round(bench: Bench, baseUrl = bench.standin.url) {
   const source = await bench.open({ baseUrl });
   const { requestedAgain } = await planSync(source);
@@ -32,9 +29,7 @@ test("failures of an outage are retried within two syncs; a task's own failure w
   const down = () =>
     bench.standin.faults.script({ fault: { kind: "status", status: 503 }, times: 100_000, match: usage });
   down();
-  // Each round gives up after some tasks; what it did not come to is asked in the next.
   for (let n = 0; n < 40 && (await round(bench)).requests > 1; n++);
-  // All has failed: a round of a platform that is still down asks for one task.
   expect(await round(bench)).toMatchObject({ requestedAgain: 1, requests: 1 });
 
   bench.standin.faults.clear();

@@ -18,7 +18,6 @@ test("a proof of access that was already being renewed does not count as newer",
     standin.requests.recent.filter(({ url }) => url.startsWith("/api/v1/workspaces")).length;
   const before = listings();
   const first = source.access.renew();
-  // As of two tasks that found their windows emptied while the listing of a third was on its way.
   await Promise.all([first, source.access.renew(), source.access.renew()]);
   expect(listings() - before).toBe(2);
   await source.access.renew();
@@ -31,7 +30,6 @@ test("an empty response that a second one contradicts retires nothing", async ()
   const before = await dump(bench);
   const { projects } = bench.standin.organisation;
   const source = await bench.open({ settings: { hourlyForMs: 0 } });
-  // Empty for one response of each grouping only: the client hears of the second one through the renewed evidence.
   for (const project of projects) project.dropped = true;
   const renew = source.access.renew;
   const tasks = await planSource(source, {

@@ -15,7 +15,6 @@ import { setup } from "../../../support/source.ts";
 
 /** What becomes of a task whose worker ended between its load and saying so. */
 
-/** One task of the source's final days by project, fed to a queue; `take` feeds it again. */
 async function setupTask(range: { from: number; to: number } = { from: 0, to: 2 }) {
   const bench = await setup({ workspaces: [0] });
   const source = await bench.open();
@@ -37,7 +36,6 @@ async function setupTask(range: { from: number; to: number } = { from: 0, to: 2 
     source,
     planned,
     feed,
-    /** Takes the task as a worker does that then ends without a word. */
     claimAndDie: async (work: () => Promise<unknown>) => {
       const ticket = await feed();
       expect(await claimTask(store.db, ticket)).toBeDefined();
@@ -189,7 +187,6 @@ test("a task that cannot be handed back while Postgres is away is handed back la
     gate: { check: () => {}, onceWritable: async (write: () => Promise<void>) => void later.push(write) },
   };
   await expect(workMessage(source, message)).rejects.toMatchObject({ code: "draining" });
-  // Its lease ran out meanwhile, and another worker has it.
   await releaseTasks(bench.store.db, [message.taskId]);
   expect(await claimTask(bench.store.db, await bench.feed())).toMatchObject({ openClaims: 2 });
   for (const write of later) await write();

@@ -43,7 +43,6 @@ export async function behindProxy(options: Parameters<typeof setup>[0] = {}) {
   };
 }
 
-/** The last column: a name with a comma in it makes more cells than columns. */
 const TRACES = -1;
 export const NAME = 5;
 export const plus = (cells: string[], more: number) =>
@@ -57,7 +56,6 @@ export async function night(bench: Bench, days = DAYS, how: Parameters<Bench["op
   const after = await sent(bench);
   return {
     results,
-    /** Requests by purpose and stride that this night sent. */
     sent: Object.fromEntries(
       Object.entries(after).flatMap(([key, n]) =>
         n > (before[key] ?? 0) ? [[key, n - (before[key] ?? 0)]] : [],
@@ -82,7 +80,6 @@ async function sent({ sql }: Bench): Promise<Record<string, number>> {
 export const unreconciled = (bench: Bench) =>
   unreconciledDays(bench, { range: { start: bench.dataStart, end: bench.today + DAY_MS } });
 
-/** What is stored of final time, held against the stand-in's own book. */
 export async function wrong(bench: Bench, stride: "day" | "hour", range: { start: number; end: number }) {
   const stored = await inStore(bench, [stride]);
   const within = new Map(
@@ -94,7 +91,6 @@ export async function wrong(bench: Bench, stride: "day" | "hour", range: { start
   return differences(within, inLedger(bench.standin, { stride, range, workspaceIds: bench.workspaceIds }));
 }
 
-/** One stored record of a final day by project in workspace 0. */
 export async function aRecord({ sql, dataStart }: Bench) {
   const [record] = await sql<{ series_id: number; traces: number; external_id: string; scope_id: number }>(
     `SELECT r.series_id, r.traces, e.external_id, s.scope_id

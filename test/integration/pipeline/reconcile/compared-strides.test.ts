@@ -6,8 +6,6 @@ import { platformError } from "../../../support/platform-error.ts";
 import { senderOn, setup } from "../../../support/source.ts";
 import { wrong } from "./bench.ts";
 
-/** Which strides are compared, and what is listed as not compared. */
-
 describe("without a stride", () => {
   const EVERY = { stride: undefined, repair: true } as const;
 
@@ -49,7 +47,6 @@ describe("without a stride", () => {
       ["day", 0],
       ["hour", 6],
     ]);
-    // What is said of all strides is what is said of each.
     expect(strides.every(({ failures }) => failures.length > 0)).toBe(true);
     for (const list of ["failures", "differences"] as const)
       expect(result[list], list).toEqual(strides.flatMap((one) => [...one[list]]));
@@ -80,7 +77,6 @@ describe("without a stride", () => {
     expect(describeReconcile(result)).toMatch(
       /not compared: stride hour\. Run reconcile with --stride hour to compare it\. 4 differences found earlier/,
     );
-    // What is left in a range is said whoever found it, and wherever nothing of it can be compared now.
     const range = { start: bench.today - 5 * DAY_MS, end: bench.today - 4 * DAY_MS };
     await bench.sql("UPDATE usage.coverage SET final = false");
     expect(await bench.reconcile({ stride: "hour", range })).toMatchObject({ windows: 0, open: 4 });

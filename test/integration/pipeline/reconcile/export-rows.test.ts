@@ -2,15 +2,12 @@ import { describe, expect, test } from "vitest";
 import { senderOn, setup } from "../../../support/source.ts";
 import { behindProxy, NAME, PROJECTS, plus } from "./bench.ts";
 
-/** What the rows of an export say of names, ends of buckets and counts, beside the JSON. */
-
 describe("names", () => {
   test("that the JSON never gives are a contradiction of the platform", async () => {
     const { change, reconcile, kept } = await behindProxy();
     change((cells, row) => (row === 0 ? cells.with(NAME, "Other") : cells));
     expect(await reconcile()).toMatchObject({ open: 0, platformDisagrees: 1 });
     expect(await kept()).toMatchObject([{ kind: "name_differs", says: "Other" }]);
-    // An empty name is none.
     change((cells, row) => (row === 0 ? cells.with(NAME, "") : cells));
     expect(await reconcile()).toMatchObject({ open: 0, platformDisagrees: 0 });
   });

@@ -5,8 +5,6 @@ import { GROUPINGS } from "../../../../src/core/domain/usage/record.ts";
 import { EVERYTHING, setupMeters } from "../../../support/meters.ts";
 import type { Bench } from "../../../support/source.ts";
 
-/** Postgres reconciled with the exports of other kinds and tiers: what differs is named by what it counts. */
-
 const aDeployment = ({ standin, workspaceIds, dataStart }: Bench) => {
   const stream = standin.organisation.deploymentStreams.find(
     ({ project, user, weight }) => project.workspace.id === workspaceIds[0] && user !== null && weight > 0,
@@ -31,7 +29,6 @@ test("each measure of a deployment differs, is repaired and is contradicted by i
   expect(clean).toMatchObject({ differences: [], failures: [], open: 0 });
   for (const { compared } of clean.strides) expect(compared).toBeGreaterThan(10);
 
-  // The export goes on to say another number of runs; the nodes were restated once.
   standin.discrepancies.push({
     format: "csv",
     stride: "day",
@@ -64,7 +61,6 @@ test("each measure of a deployment differs, is repaired and is contradicted by i
   expect(repaired.differences).toMatchObject([
     { ...about, measure: "agent_runs", state: "platform_disagrees" },
   ]);
-  // A lasting contradiction of one measure keeps no other from being repaired.
   standin.deploymentLedger.change(cell, "nodes_executed", -3);
   expect((await reconcile({ repair: true })).repaired).toMatchObject({ differences: 1, mended: 1 });
   standin.discrepancies.length = 0;
@@ -95,7 +91,6 @@ test("a late upgrade of a final day is found in the tier alone, and ends its pro
       project.workspace.id === bench.workspaceIds[0] && user !== null && key !== null && weight > 5,
   );
   if (sender === undefined) throw new Error("no sender");
-  // What can be upgraded on the first day, hour by hour.
   for (let hour = 0; hour < 24; hour++)
     standin.ledger.upgrade({ ...sender, at: bench.dataStart + hour * 3_600_000 }, 1);
   const one = await bench.reconcile({ meter: "longlived" }, EVERYTHING);
@@ -107,7 +102,6 @@ test("a late upgrade of a final day is found in the tier alone, and ends its pro
   expect(one.differences.map(({ meter, groupBy }) => `${meter} ${groupBy}`)).toEqual(
     GROUPINGS.map((groupBy) => `longlived ${groupBy}`),
   );
-  // Loaded again by hand, without a comparison: the day's proof has ended, of that tier alone.
   await bench.fetch(
     {
       wanted: [
@@ -140,7 +134,6 @@ test("what is not loaded of a kind is not compared, and is said so where it was 
 test("buckets that nobody keeps are named, and a command that compared nothing else does not end with 0", async () => {
   const bench = await setupMeters({ workspaces: [0] });
   await bench.sync(EVERYTHING);
-  // Days that are to become final are no failure, and hours beside days that were compared are none either.
   const days = await bench.reconcile({ meter: "deployments" }, EVERYTHING);
   expect([days.windows > 0, exitOfReconcile(days)]).toEqual([true, 0]);
   const young = { start: bench.today, end: bench.today + DAY_MS };

@@ -6,8 +6,6 @@ import { hoursDue } from "../../../../src/core/store/proof/days-due.ts";
 import { senderOn, setup } from "../../../support/source.ts";
 import { DAYS, night, wrong } from "./bench.ts";
 
-/** The nightly pass over hours. */
-
 describe("hours", () => {
   test("are reconciled once, and again where their day was restated", async () => {
     const bench = await setup({ workspaces: [0], days: 8, hourlyForMs: 7 * DAY_MS });
@@ -64,7 +62,6 @@ describe("hours", () => {
 });
 
 describe("a difference in hours", () => {
-  /** Wrong counts of an hour by user, found; the hours are older than the nightly pass looks back by itself. */
   async function found() {
     const bench = await setup({ workspaces: [0], days: 20, hourlyForMs: 19 * DAY_MS });
     await bench.sync();

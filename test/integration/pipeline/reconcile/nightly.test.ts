@@ -6,10 +6,7 @@ import { startProxy } from "../../../support/proxy.ts";
 import { senderOn, setReadable, setup } from "../../../support/source.ts";
 import { DAYS, night, unreconciled } from "./bench.ts";
 
-/** The nightly pass: what differs is mended without a hand, what was missed is made up for, and nothing is asked for nothing. */
-
 describe("months", () => {
-  /** Days of whole calendar months that ended more than four days ago, and are older than the nightly pass looks back. */
   async function months() {
     const bench = await setup({ workspaces: [0], days: 80, hourlyForMs: 0 });
     await bench.sync();
@@ -18,13 +15,11 @@ describe("months", () => {
 
   test("are reconciled once more after they end, and a missed night is caught up", async () => {
     const bench = await months();
-    // Looks back over one final day only: everything before is owed.
     const first = await night(bench, 4);
     expect(first.failed).toBe(0);
     const reach = await bench.sql<{ from: Date }>("SELECT min(period_start) AS from FROM usage.reconciled");
     expect(reach[0]?.from.getTime()).toBe(bench.dataStart);
     expect(await unreconciled(bench)).toEqual([]);
-    // Done: four groupings of the recent days are all there is left to ask.
     expect((await night(bench, 4)).sent).toEqual({ "reconcile day": 4 });
   });
 
@@ -63,7 +58,6 @@ describe("months", () => {
     const pruned = await pruneLedgers(bench.store, { sourceId: 1, keepDays: 400, userEmail: "keep" });
     expect(pruned.restatements).toBe(4);
     expect(await unreconciled(bench)).toEqual(before);
-    // Nothing but those four days lost its proof.
     expect(await reach()).toEqual([{ days: (proved?.days ?? 0) - 4 }]);
     expect(await night(bench, 4)).toMatchObject({ left: 0, sent: { "reconcile day": 8 } });
     expect(await unreconciled(bench)).toEqual([]);

@@ -7,11 +7,6 @@ import { type Bench, setup } from "../../../support/source.ts";
 import { unreconciledDays } from "../../../support/tables.ts";
 import { wrong } from "./bench.ts";
 
-/**
- * Whatever the platform restates, adds late, drops or renames, and whatever is wrong in the store: a pass with repair ends without
- * a difference, and what is stored of final time is the stand-in's own book, to the trace.
- */
-
 const SEED = seed(20_260_105);
 const ROUNDS = times(8);
 const DAYS = 9;
@@ -52,7 +47,6 @@ async function take(bench: Bench, { what, n, at, by }: Step): Promise<void> {
   const projects = organisation.projects.filter(({ workspace }) => bench.workspaceIds.includes(workspace.id));
   const instant = bench.dataStart + at * HOUR_MS;
   const table = n % 2 === 0 ? "usage.dated_record" : "usage.hourly_record";
-  // Any one record, of any grouping.
   const record = `(SELECT ctid FROM ${table} ORDER BY series_id, bucket_start OFFSET ${n} % greatest(1, (SELECT count(*) FROM ${table})) LIMIT 1)`;
   switch (what) {
     case "restate": {
@@ -128,7 +122,6 @@ test(`passes with repair end without a difference and with the stand-in's book (
           await bench.reconcile({ repair: true, stride: "hour", range: ranges.hour }),
         ]
       : await reconcileScheduled(await bench.open(), { days: 45 });
-    // Hours are asked once by schedule; what a store lost by itself is found by hand.
     if (!byHand) await bench.reconcile({ repair: true, stride: "hour", range: ranges.hour });
     for (const result of results) {
       expect(result, about).toMatchObject({

@@ -2,8 +2,6 @@ import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
 import { setReadable, setup } from "../../../support/source.ts";
 
-/** Postgres held against the export: what is found is what is there, no more and no less. */
-
 describe("clean data", () => {
   test("has no difference in names and keys that look like formulas, nor in weeks and months", async () => {
     const bench = await setup({ days: 170, workspaces: [1], hourlyForMs: 0 });

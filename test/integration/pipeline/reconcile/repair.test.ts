@@ -5,8 +5,6 @@ import { type Bench, beginProject, senderOn, setup } from "../../../support/sour
 import { dump } from "../../../support/tables.ts";
 import { behindProxy, NAME, PROJECTS, plus, REPAIR, wrong } from "./bench.ts";
 
-/** What differs is asked about again: what was stale is replaced, what the platform says two ways is kept as just that. */
-
 describe("figures that the platform gives two ways", () => {
   test("end as a contradiction, keep the JSON, and are never asked about again", async () => {
     const { bench, change, reconcile, loads, kept } = await behindProxy();
@@ -26,7 +24,6 @@ describe("figures that the platform gives two ways", () => {
     expect(again.repaired).toBeUndefined();
     expect(await loads()).toBe(requested);
 
-    // A number that changed opens it anew; the JSON is asked once more.
     change((cells, row) => (row === 0 ? plus(cells, 6) : cells));
     expect(await reconcile(PROJECTS)).toMatchObject({ open: 1, platformDisagrees: 0 });
     expect(await reconcile()).toMatchObject({ open: 0, platformDisagrees: 1 });
@@ -102,7 +99,6 @@ test("what a damaged export lacks is withdrawn where the second look agrees with
   const differences = lacking.length;
   expect(result).toMatchObject({ open: 0, repaired: { differences, mended: 0, withdrawn: differences } });
   expect((await dump(bench)).records).toEqual(before.records);
-  // Now the platform did restate one of them: that is repaired.
   bench.standin.ledger.change(senderOn(bench.standin, 0, bench.today - 4 * DAY_MS), 4);
   const again = await bench.reconcile(REPAIR, { baseUrl: proxy.url });
   expect(again).toMatchObject({ open: 0, repaired: { differences: 1, mended: 1, withdrawn: 0 } });
@@ -110,7 +106,6 @@ test("what a damaged export lacks is withdrawn where the second look agrees with
 });
 
 describe("a load that comes between", () => {
-  /** The exports of this bench, with something done behind each response. */
   const withLoads = (bench: Bench, times: number) =>
     bench.reconcile(PROJECTS, {
       opened: (source) => {
@@ -151,8 +146,6 @@ test("only mismatching days are fetched again, in the fewest windows", async () 
   const requested = bench.standin.requests.count;
   const result = await bench.reconcile(REPAIR);
   expect(result).toMatchObject({ open: 0, repaired: { differences: 3, mended: 3 } });
-  // Three days within 31: one window. Two windows hold all days at first; then JSON and export once
-  // each; three at contact, and two that prove access at the end.
   expect(result.repaired?.run.counts.map(({ requests }) => requests)).toEqual([1]);
   expect(result.requests).toBe(3);
   expect(bench.standin.requests.count - requested).toBeLessThanOrEqual(9);

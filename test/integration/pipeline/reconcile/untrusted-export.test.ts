@@ -23,7 +23,6 @@ describe("an export that cannot be trusted", () => {
     expect(result).toMatchObject({ compared: 0, differences: [] });
     expect(result.failures.map(({ code }) => code)).toEqual(["response_cut"]);
     expect(await dump(bench)).toEqual(before);
-    // One attempt that is whole makes it good.
     bench.standin.faults.script({
       fault: { kind: "cut", framing: "chunked", at: "line" },
       times: 3,
@@ -40,7 +39,6 @@ describe("an export that cannot be trusted", () => {
       "UPDATE usage.dated_record SET traces = traces + 3 WHERE series_id = $1 AND bucket_start = $2",
       [changed.series_id, firstDay(bench)],
     );
-    // Cut at the end of a line: no byte of it tells that half is gone.
     bench.standin.faults.script({
       fault: { kind: "cut", framing: "close", at: "line" },
       times: 1,
@@ -69,7 +67,6 @@ describe("an export that cannot be trusted", () => {
         url.pathname.endsWith("/export") && left-- > 0 ? cut(text) : undefined,
       );
       const requested = { groupings: ["project"] } as const;
-      // The next attempt is whole.
       expect(await bench.reconcile(requested, { baseUrl: proxy.url })).toMatchObject({
         open: 0,
         failures: [],
@@ -78,7 +75,6 @@ describe("an export that cannot be trusted", () => {
       expect(await bench.sql("SELECT FROM usage.difference WHERE compared_with = 'export'")).toEqual([]);
       const proved = await bench.sql("SELECT scope_id, period_start, period_end FROM usage.reconciled");
       expect(proved).toHaveLength(1);
-      // Where every attempt is cut, nothing was compared, and what was proved stays.
       left = 100;
       const always = await bench.reconcile(requested, { baseUrl: proxy.url });
       expect(always).toMatchObject({ open: 0, compared: 0, failures: [{ code: "response_cut" }] });
@@ -92,7 +88,6 @@ describe("an export that cannot be trusted", () => {
   test("without a proven end never shows a part of a sum as a differing count", async () => {
     const bench = await setup({ workspaces: [0], standin: { framing: "close", compress: false } });
     await bench.sync();
-    // Two rows of each key: the second halves come last, and the connection closes before them.
     const bytes = async (url: URL) => {
       const key = { "x-api-key": bench.standin.apiKey };
       const [head = "", ...rows] = (await (await fetch(url, { headers: key })).text())
@@ -120,7 +115,6 @@ describe("an export that cannot be trusted", () => {
     const baseUrl = `http://127.0.0.1:${await listenInTest(server)}`;
     const result = await bench.reconcile({ groupings: ["api_key"] }, { baseUrl });
     expect(result).toMatchObject({ failures: [], windows: 1 });
-    // Only the first row has more than what is stored: one and a half times as much.
     expect(
       result.differences.map(({ kind, storedTraces, exportTraces }) => [
         kind,

@@ -10,8 +10,6 @@ import { ACCESS_PROVEN_FOR_MS } from "../../../../src/core/store/access/workspac
 import { platformError } from "../../../support/platform-error.ts";
 import { setup } from "../../../support/source.ts";
 
-/** A source in a long-running process: entered once, contacted anew with each sync and with each key. */
-
 const SYNC_MS = 60_000;
 
 async function setupHandle() {
@@ -119,14 +117,11 @@ test("a refused key is left alone for an hour by every process, and another key 
   expect(await handle.openForSync()).toBeDefined();
   expect(await isRefused()).toBe(false);
 
-  // A handle that meets another key lifts what was noted of the one before.
   rotate("second");
   await createSourceHandle(deps, SYNC_MS).known();
-  // Another process, which still has the key before, notes its refusal late.
   await keepRefusal({ ...deps, sourceId: source.sourceId }, platformError(401));
   expect(await handle.known()).not.toBe(known);
   expect(await isRefused()).toBe(false);
-  // One that begins with a key does not.
   await keepRefusal({ ...deps, sourceId: source.sourceId }, platformError(401));
   await createSourceHandle(deps, SYNC_MS).known();
   expect(await isRefused()).toBe(true);
@@ -144,7 +139,6 @@ test("access is proven anew once half of the proof's time is used up", async () 
   passTime(ACCESS_PROVEN_FOR_MS / 2);
   expect(await requested()).toBe(0);
   passTime(1);
-  // The listing, and a response over all of time.
   expect(await requested()).toBe(2);
   expect(await requested()).toBe(0);
 });
@@ -173,7 +167,6 @@ test("tasks of the queue are sent once each, at the queue's own rate", async () 
   const queued = withinQueue(createSourceHandle(held as typeof deps, SYNC_MS));
   for (const source of [await queued.open(), await queued.openForSync()]) {
     if (source === undefined) throw new Error("refused");
-    // Contact is made at the source's own rate.
     const contact = admitted;
     expect(contact).toBeGreaterThan(0);
     await source.admit();

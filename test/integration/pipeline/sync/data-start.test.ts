@@ -8,15 +8,12 @@ import { type Bench, beginProject, setup } from "../../../support/source.ts";
 
 const BY = { name: "ada", role: "operator", via: "command" } as const;
 
-/** A source has one data start and one list of workspaces: the stored ones. */
-
 const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const coveredBefore = ({ sql }: Bench, day: string) =>
   sql("SELECT FROM usage.coverage WHERE period_start < $1::date::timestamp AT TIME ZONE 'UTC'", [day]);
 const storedStart = async ({ sql }: Bench) =>
   (await sql<{ data_start: string }>("SELECT data_start::text FROM usage.source"))[0]?.data_start;
 
-/** Daily figures, by status. */
 const statuses = (bench: Bench, of = "") =>
   bench.sql<{ status: string; first: string }>(
     `SELECT status, count(*)::integer AS days, min(usage_date)::text AS first FROM reporting_detail.usage_coverage_daily
@@ -24,7 +21,6 @@ const statuses = (bench: Bench, of = "") =>
     [dayOf(bench.today), `%${of}`],
   );
 
-/** Without usage on the first three of six days. */
 const idleAtFirst = async () => {
   const today = Math.floor(now() / DAY_MS) * DAY_MS;
   const bench = await setup({ days: 6, workspaces: [0], standin: { dataStart: dayOf(today - 3 * DAY_MS) } });
@@ -45,7 +41,6 @@ test("a data start that is configured later leaves no workspace missing that is 
   expect(bench.logs).toContainEqual(
     expect.objectContaining({ code: "data_start_later", stored: dayOf(bench.dataStart) }),
   );
-  // The days before the configured start can be asked for.
   const range = { start: bench.dataStart, end: bench.dataStart + 3 * DAY_MS };
   const again = await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" }, { config });
   expect(again.planned).toBeGreaterThan(0);

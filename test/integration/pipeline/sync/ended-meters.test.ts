@@ -12,10 +12,7 @@ import {
 } from "../../../support/meters.ts";
 import { setup } from "../../../support/source.ts";
 
-/** A meter that the server refuses, no longer counts or never counted: traces go on, and nothing that was stored is lost. */
-
 test.each([
-  // It is not due to be learned again: the first answers tell.
   ["an update that nobody has noticed yet turns no long-lived count into zero", {}],
   ["zeros that an updated server sends for ever replace nothing", { omitZero: false, scale: 0.34 }],
 ])("%s", async (_title, standin) => {
@@ -30,7 +27,6 @@ test.each([
 
 test("a server that does not say whether it is self-hosted, and responds no long-lived trace, is not known to count them", async () => {
   const bench = await setup({ standin: { contract: "day-granular", serverVersion: "0.16.0" } });
-  // As of an installation that names neither itself nor its license.
   const open = async () => {
     const source = await bench.open(EVERYTHING);
     const { info } = source.billing;
@@ -77,7 +73,6 @@ test("a zero that may be the end of a meter is stored once the server is seen to
         deploymentLedger.change({ project, user, key, at }, measure as DeploymentMeasure, -1_000_000_000);
     }
   }
-  // Only what is asked over years, to learn whether deployment usage is counted.
   const match = { query: { kind: "langsmith_deployments" }, stride: "year" } as const;
   faults.script({ fault: { kind: "status", status: 500 }, times: 1_000, match });
   const { run } = await bench.sync(EVERYTHING);

@@ -81,7 +81,6 @@ test("a message that is lost is enqueued again, and one whose task is not queued
   ]);
   expect(await enqueueTasks(store, about)).toEqual({ fed: 1 });
 
-  // Later nobody adds it any more.
   const second = [...messages.keys()].at(-1) ?? "";
   messages.delete(second);
   for (const [seconds, requeued] of [
@@ -146,7 +145,6 @@ test("a sync enters what is missing, of meters that it learns of too, and enters
     "traces longlived",
   ]);
   expect(created).toBe(byMeter.reduce((all, { n }) => all + n, 0));
-  // Windows by project, user and key wait for the response by workspace.
   const others = await bench.sql(
     `SELECT FROM usage.fetch_task t JOIN usage.scope c ON c.scope_id = t.scope_ids[1]
      WHERE c.kind = 'traces' AND t.group_by <> 'workspace'`,

@@ -27,7 +27,6 @@ describe("binding", () => {
     await expect(bench.sync({ baseUrl: other.url })).rejects.toMatchObject({ code: "organization_changed" });
     expect(await dump(bench)).toEqual(before);
     expect(await bench.sql("SELECT * FROM usage.workspace ORDER BY 1")).toEqual(known);
-    // With the right key all is as it was: nothing of the other organization is asked for.
     const { run } = await bench.sync();
     expect(run.counts.reduce((sum, { rows, failed }) => sum + rows.unverified + failed, 0)).toBe(0);
     expect(await dump(bench)).toEqual(before);
@@ -118,7 +117,6 @@ describe("passing faults", () => {
   ] as const)("one on %s (%s) is waited out", async (path, kind) => {
     const bench = await setup({ workspaces: [0] });
     const fault = kind === "reset" ? ({ kind } as const) : ({ kind, status: 429, retry_after: 3 } as const);
-    // `orgs/current` is also the beginning of the billing routes: first contact is what comes first.
     bench.standin.faults.script({ fault, times: 2, match: { path } });
     await bench.open();
     expect(bench.waits).toHaveLength(2);
@@ -134,7 +132,6 @@ describe("passing faults", () => {
 });
 
 describe("without a response over all of time", () => {
-  /** Fails nothing that a sync asks for once everything is loaded. */
   const about = (bench: Bench) => ({
     from: new Date(bench.dataStart).toISOString(),
     to: new Date(bench.dataStart + 1).toISOString(),
@@ -150,7 +147,6 @@ describe("without a response over all of time", () => {
     const { run } = await bench.sync();
     expect(run.failures).toEqual([]);
     expect(differences(await inStore(bench), before)).toEqual([]);
-    // One that never had usage needs no more than its own statistics.
     const unverified = await bench.sql(
       `SELECT DISTINCT e.external_id FROM usage.failure f JOIN usage.scope s USING (scope_id)
        JOIN usage.workspace w ON w.entity_id = s.workspace_id JOIN usage.entity e USING (entity_id)

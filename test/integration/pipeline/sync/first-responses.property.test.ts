@@ -85,7 +85,6 @@ const history: fc.Arbitrary<History> = fc.record({
   evaluators: failing("evaluators"),
 });
 
-/** A group with nothing in it was once taken for an evaluator without usage. */
 const EMPTY_GROUP: History = {
   longlived: undefined,
   deployments: undefined,
@@ -95,7 +94,6 @@ const EMPTY_GROUP: History = {
 
 const SETTINGS = { meters: ["traces", ...KINDS], hourlyForMs: HOUR_MS } as const;
 
-/** A database of its own over the stand-in of `base`. */
 async function openOn(base: Bench): Promise<Bench & { end(): Promise<void> }> {
   const { store, url, drop } = await openMigrated();
   const sql: Bench["sql"] = (text, parameters = []) =>
@@ -116,7 +114,6 @@ async function openOn(base: Bench): Promise<Bench & { end(): Promise<void> }> {
   };
 }
 
-/** Requests about each kind of a sync without a fault. */
 function requestsOf(urls: readonly string[]): Record<Kind, number> {
   const count = (text: string) => urls.filter((url) => url.includes(text)).length;
   return {
@@ -194,7 +191,6 @@ test(`no failing response hides a kind of usage (seed ${SEED})`, {
   expect(heard, `${silent} syncs said that all is there`).toBeGreaterThan(0);
 });
 
-/** A sync, and what it and the commands say of its result: never that all is there while something is missing. */
 async function syncAndRequest(
   bench: Bench,
   given: History,
@@ -225,7 +221,6 @@ async function syncAndRequest(
     coverage: (await runHere(["coverage", "--fail-on-gaps"], env)).code,
   };
   const said = JSON.stringify({ lacking: lacking.slice(0, 3), isWhole, codes });
-  // The day under way is nobody's gap.
   const today = new Date(bench.today).toISOString().slice(0, 10);
   if (lacking.length > 0) expect(isWhole, said).toBe(false);
   if (lacking.some((key) => !key.includes(` ${today} `)))

@@ -8,8 +8,6 @@ import { inMeterStore, knownMeters, setupEarlyDeployments } from "../../../suppo
 import { PATH, ALL as SANDBOXES, setupSandboxes } from "../../../support/sandboxes.ts";
 import { type Bench, setReadable, setup } from "../../../support/source.ts";
 
-/** What one response tells about a kind of usage: that the server counts it, that it does not, or nothing. */
-
 const statesOf = async (bench: Bench) =>
   Object.fromEntries((await knownMeters(bench)).map(({ meter, state }) => [meter, state]));
 const refuse = (status: number, match: FaultStep["match"], more: Partial<FaultStep> = {}) =>
@@ -17,7 +15,6 @@ const refuse = (status: number, match: FaultStep["match"], more: Partial<FaultSt
 const LONGLIVED = { query: { trace_tier: "longlived" } };
 
 test("a new organization without any trace or other usage lacks nothing", async () => {
-  // Nobody uses that workspace.
   const bench = await setup({
     workspaces: [4],
     hourlyForMs: HOUR_MS,
@@ -39,7 +36,6 @@ test("one refusal of what was counted makes it not known, the next sync counts i
   const bench = await setupEarlyDeployments();
   await bench.sync(how);
   const before = await inMeterStore(bench);
-  // Once when its days are asked for, and once when the sync asks whether it is counted.
   for (const isDue of [false, true]) {
     if (isDue) await bench.passTime();
     bench.standin.faults.script(refuse(403, LONGLIVED));
@@ -94,7 +90,6 @@ test("a server without any response is not asked about each of its workspaces", 
   bench.standin.faults.script(refuse(503, { path: PATH }, { times: 1000 }));
   await learnMeters(await bench.open(SANDBOXES));
   expect(await statesOf(bench)).toEqual({ sandboxes: "not_known" });
-  // Three workspaces, three attempts each.
   expect(bench.standin.faults.fired).toBe(9);
 });
 
@@ -104,7 +99,6 @@ test("what is counted is tested where it was found, not in every workspace", asy
   await bench.sync(SANDBOXES);
   await bench.passTime();
   const source = await bench.open(SANDBOXES);
-  // Whatever the order of their ids.
   for (const workspaceIds of [bench.workspaceIds, bench.workspaceIds.toReversed()]) {
     const requested: (string | undefined)[] = [];
     const { billing } = source;

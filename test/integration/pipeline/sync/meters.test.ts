@@ -14,8 +14,6 @@ import {
 } from "../../../support/meters.ts";
 import { setup } from "../../../support/source.ts";
 
-/** Long-lived traces and deployment usage beside traces of all tiers: what is learned of the server, planned and stored. */
-
 test("a sync stores what the server counts of every meter, in the fewest requests, and traces as before", async () => {
   const bench = await setupEarlyDeployments();
   await bench.sync();
@@ -36,7 +34,6 @@ test("a sync stores what the server counts of every meter, in the fewest request
     const of = [...expected.keys()].filter((key) => key.startsWith(`${meter} `));
     expect(of.length, meter).toBeGreaterThan(10);
   }
-  // Traces of all tiers are what they were: the other meters went beside them.
   expect(new Map([...expected].filter(([key]) => key.startsWith("traces ")))).toEqual(before);
   const kinds = await bench.sql<{ dimension: string; kind: string }>(`
     SELECT DISTINCT e.dimension, c.kind FROM usage.series s JOIN usage.entity e USING (entity_id)
@@ -82,7 +79,6 @@ test("a tier that stays in sum is not asked for by other dimensions; an upgrade 
   expect(again("deployments")).toBe(1 + 3 * workspaces);
   const { ledger, organisation } = bench.standin;
   const at = bench.today - DAY_MS + 3_600_000 * 12;
-  // At weekends not every stream has a trace at noon.
   const upgraded = organisation.streams.find(({ project, user, key }) => {
     const { before, after } = ledger.upgrade({ project, user, key, at }, 1);
     return after > before;
@@ -125,7 +121,6 @@ test.each([
     ]);
     const scopes = await bench.sql("SELECT FROM usage.scope WHERE kind <> 'traces' OR trace_tier <> 'all'");
     expect(scopes).toEqual([]);
-    // Asked again in a day, not with each sync.
     const again = await bench.open(EVERYTHING);
     const before = bench.standin.requests.count;
     await learnMeters(again);

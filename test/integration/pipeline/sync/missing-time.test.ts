@@ -9,13 +9,10 @@ import { ensureScopes, scopeStates } from "../../../../src/core/store/catalog/sc
 import { tasksInFlight } from "../../../../src/core/store/work/tasks.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
-/** Postgres subtracts what is loaded, failed and in flight. A model says the same day by day. */
-
 const DAYS = 40;
 const GROUPINGS = ["workspace", "project"] as const;
 const WORKSPACES = 2;
 
-/** Disjoint parts of the days, as tables keep them. */
 function parts<T>(value: fc.Arbitrary<T>) {
   return fc
     .array(fc.record({ start: fc.nat(DAYS + 4), days: fc.integer({ min: 1, max: 9 }), value }), {
@@ -136,7 +133,6 @@ function missingDays(
 interface Part {
   readonly start: number;
   readonly end: number;
-  /** Of loaded time: whether it is final. Of failed time: whether it is due. */
   readonly value: boolean;
 }
 

@@ -6,11 +6,6 @@ import { type PlanRequest, planRetries, planSource } from "../../../../src/core/
 import { planSync } from "../../../../src/core/pipeline/sync/sync.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
-/**
- * Which requests a plan has, by what the tables hold: in several strides, and outside of what is wanted (what is missing of it is in
- * missing-time.test.ts). Days are counted from the data start.
- */
-
 const [ONE, TWO] = [0, 1];
 const AHEAD = "1 hour";
 const PAST = "-1 hour";
@@ -21,7 +16,6 @@ let source: OpenSource;
 beforeEach(async () => {
   bench = await setup({ days: 100, workspaces: [ONE, TWO] });
   source = await bench.open();
-  // The scopes.
   await planSource(source, { wanted: [{ stride: "week", range: days(0, 100) }], reprocess: "missing" });
 });
 
@@ -38,14 +32,12 @@ const scopeOf = async (workspace: number, stride: Stride) => {
 const iso = ({ start, end }: { start: number; end: number }) =>
   [start, end].map((ms) => new Date(ms).toISOString());
 
-/** Of projects: a range that is loaded. */
 const cover = async (workspace: number, range: ReturnType<typeof days>, final: boolean) =>
   bench.sql("INSERT INTO usage.coverage VALUES ($1, $2, $3, $4, 1, now(), '{}')", [
     await scopeOf(workspace, "day"),
     ...iso(range),
     final,
   ]);
-/** Of projects: a range that failed, with the time of its next attempt. */
 const fail = async (
   workspace: number,
   range: ReturnType<typeof days>,
@@ -57,7 +49,6 @@ const fail = async (
     [await scopeOf(workspace, stride), ...iso(range), retryIn],
   );
 
-/** Workspace, stride, first and last day. */
 const shown = (tasks: readonly UsageRequest[]) =>
   tasks
     .map(({ groupBy, window, members }) => {
@@ -179,7 +170,6 @@ test("the first plan of a source makes the scopes of days and hours, which views
   const scopes = await bench.sql<{ stride: string; n: number }>(
     "SELECT stride, count(*)::integer AS n FROM usage.trace_scope GROUP BY 1 ORDER BY 1",
   );
-  // Four dimensions of two workspaces.
   expect(scopes).toEqual([
     { stride: "day", n: 8 },
     { stride: "hour", n: 8 },

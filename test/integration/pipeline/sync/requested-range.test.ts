@@ -3,8 +3,6 @@ import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
 import { type Requested, statusOfRequested } from "../../../../src/core/pipeline/sync/requested-range.ts";
 import { setup } from "../../../support/source.ts";
 
-/** What the tables say about the time that was asked for. */
-
 test("each meter, dimension and workspace that was asked for has its lines, whoever loaded it", async () => {
   const bench = await setup({ workspaces: [0, 1], days: 6 });
   const source = await bench.open();
@@ -37,13 +35,11 @@ test("each meter, dimension and workspace that was asked for has its lines, whoe
     "traces user day missing 6",
     "traces user day provisional 3",
   ]);
-  // By default all dimensions.
   const all = await statusOfRequested(bench.store.db, source, {
     wanted: [{ stride: "day", range }],
     workspaceIds: [second],
   });
   expect(all.map(({ groupBy }) => groupBy).sort()).toEqual(["api_key", "project", "user", "workspace"]);
-  // Days say nothing of their hours.
   expect(await lines({ wanted: [{ stride: "hour", range }], workspaceIds: [first] })).toEqual([
     "traces user hour missing 144",
   ]);
@@ -56,7 +52,6 @@ test("each meter, dimension and workspace that was asked for has its lines, whoe
     "traces user day provisional 3",
     "traces user hour missing 24",
   ]);
-  // A meter that the server does not count, and a stride that it does not support.
   const wanted = [
     { stride: "day", range, meter: "longlived" },
     { stride: "day", range },
@@ -67,7 +62,6 @@ test("each meter, dimension and workspace that was asked for has its lines, whoe
   ]);
   const longlived = { meters: new Map([...source.meters, ["longlived", range.start + DAY_MS] as const]) };
   expect(await lines({ wanted: wanted.slice(0, 1), workspaceIds: [second] }, longlived)).toEqual([
-    // It begins a day later.
     "longlived user day missing 5",
   ]);
   expect(await lines({ workspaceIds: [second] }, { capabilities: new Set(["no_day"]) })).toEqual([

@@ -4,8 +4,6 @@ import { analyzeStale } from "../../../../src/core/store/db/statistics.ts";
 import { migrate } from "../../../../src/core/store/migrate.ts";
 import { setup } from "../../../support/source.ts";
 
-/** Views are planned by statistics. Autovacuum, which is off here, comes a minute later, and never to tables of a few rows. */
-
 const OFF = `
   SELECT format('ALTER TABLE usage.%I SET (autovacuum_enabled = off)', relname) AS text
   FROM pg_class WHERE relnamespace = 'usage'::regnamespace AND relkind = 'r'`;
@@ -19,7 +17,6 @@ test("the first load leaves statistics of every table that it filled, and so doe
   await bench.sync();
   expect(await bench.sql(UNKNOWN)).toEqual([]);
 
-  // As after pg_upgrade, which keeps no statistics.
   await bench.sql("UPDATE pg_class SET reltuples = -1 WHERE oid = 'usage.scope'::regclass");
   await migrate(bench.store);
   expect(await bench.sql(UNKNOWN)).toEqual([]);

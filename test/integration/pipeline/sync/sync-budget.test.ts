@@ -5,8 +5,6 @@ import { knownSyncBudget, syncBudget } from "../../../../src/core/pipeline/sync/
 import { putOffTasks, takeTasksToQueue } from "../../../../src/core/store/work/tasks.ts";
 import { setup } from "../../../support/source.ts";
 
-/** What becomes of rounds that need more than the rate budget. */
-
 describe("the requests that a sync needs", () => {
   test("are those it plans once everything is loaded, and the rate limit must allow as many", async () => {
     const bench = await setup({ days: 6 });
@@ -23,7 +21,6 @@ describe("the requests that a sync needs", () => {
         },
         bench.now,
       );
-    // Nine tenths of the budget are the fetch queue's.
     const plenty = { needed: planned, added: [], allowed: 81_000, problem: undefined };
     expect(need(1_000, 900_000)).toMatchObject(plenty);
     const control = Math.floor(planned / 9);
@@ -39,12 +36,10 @@ describe("the requests that a sync needs", () => {
         next: expect.stringContaining("USAGE_SYNC_EVERY to PT1M or more"),
       },
     });
-    // What the next step says is enough.
     const [, minutes] = /PT(\d+)M/.exec(need(1, 10_000).problem?.next ?? "") ?? [];
     expect(need(1, Number(minutes) * 60_000).problem).toBeUndefined();
     expect(need(1, (Number(minutes) - 1) * 60_000).problem).toBeDefined();
 
-    // A source that is not open needs the same, by what is stored of it.
     const known = (slug: string) =>
       knownSyncBudget(bench.store.db, { config: { ...source.config, slug }, settings: source.settings });
     expect(await known("default")).toEqual({ ...plenty, putOff: null });
@@ -64,7 +59,6 @@ describe("the requests that a sync needs", () => {
     expect(await planSync(await bench.open(short))).toMatchObject({ putOff: 0 });
     expect(warnings()).toEqual([]);
     await bench.sql("UPDATE usage.fetch_task SET created_at = now() - interval '11 seconds'");
-    // A paused backfill is not put off, and one that runs is before the last of them.
     for (const state of ["paused", "running"]) {
       await bench.sql(
         `WITH b AS (

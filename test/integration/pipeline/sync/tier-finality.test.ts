@@ -5,8 +5,6 @@ import { checkTotals } from "../../../../src/core/pipeline/proof/check-totals.ts
 import { describeTotals } from "../../../../src/features/costs/totals.command.ts";
 import { EVERYTHING, seeLateChanges, setupUnwatched } from "../../../support/meters.ts";
 
-/** When a day is final: of tiers, from what was seen of how late they change. */
-
 test("a tier is final when a trace cannot change it any more, or earlier where late changes were watched", async () => {
   const bench = await setupUnwatched({ workspaces: [0], days: 20 });
   const finalFor = async () => {
@@ -27,7 +25,6 @@ test("a tier is final when a trace cannot change it any more, or earlier where l
   const late = await bench.sql("SELECT FROM usage.late_change WHERE was_final");
   expect(late).toEqual([]);
 
-  // A check of totals says that it reaches less far for the tier.
   const totals = describeTotals(await checkTotals(await bench.open(EVERYTHING), "all"));
   const day = (ago: number) => dayOf(bench.today - ago * DAY_MS);
   expect(totals).toContain(` to ${day(3)}: `);

@@ -37,7 +37,6 @@ const FOREIGN = {
 
 let bench: Awaited<ReturnType<typeof openBench>>;
 let drop: () => Promise<void>;
-/** The calendar month before this one. */
 let month: string;
 let first: Awaited<ReturnType<typeof runHere>>;
 

@@ -9,12 +9,9 @@ import { cellFacts } from "../../../../src/features/coverage/cell-facts.store.ts
 import { syncByQueue } from "../../../support/by-queue.ts";
 import { beginProject, senderOn, setup } from "../../../support/source.ts";
 
-/** A sync enters tasks by workspace; when one of them ends, it enters the other dimensions of its window that need a response. */
-
 const MINUTE_MS = 60_000;
 const SETTINGS = { syncEveryMs: 15 * MINUTE_MS, refreshAfterMs: 60 * MINUTE_MS, settleAfterMs: 30 * DAY_MS };
 
-/** Of the stand-in's workspaces: one with usage, and the one that has none. */
 const [BUSY, IDLE] = [0, 4];
 
 async function setupLoaded(workspace = BUSY) {
@@ -31,7 +28,6 @@ async function setupLoaded(workspace = BUSY) {
       `SELECT group_by AS by, stride, count(*)::integer AS requests FROM usage.fetch
        WHERE purpose = 'load' AND group_by <> 'workspace' GROUP BY 1, 2 ORDER BY 2, 1`,
     );
-  /** Works what a sync has entered by then. */
   const workCreated = async (source: OpenSource) => {
     const messages = await bench.store.transaction(({ db }) =>
       takeTasksToQueue(db, { sourceId: source.sourceId, most: 1000 }),
@@ -66,7 +62,6 @@ test("what changed by workspace is entered with its response, as if the sync had
   standin.ledger.change(senderOn(standin, BUSY, today - DAY_MS), 1);
   await planSync(source);
   const before = await storeNow(store.db);
-  // Nothing is planned twice while the response by workspace is awaited.
   expect(await planSync(source)).toMatchObject({ planned: 0, created: 0 });
   await workCreated(source);
   const tasks = await created();
@@ -177,7 +172,6 @@ test("a bucket that has begun without traces takes no request beside that by wor
     [new Date(hour)],
   );
   expect(loaded).toEqual({ loaded: true });
-  // With traces in it, it takes one of each.
   await begin();
   standin.ledger.change({ project, user: null, key: null, at: hour }, 3);
   await syncByQueue(bench, undefined, SETTINGS);
@@ -199,7 +193,6 @@ test("coverage says when a day was asked for, and until when it was unchanged in
        FROM reporting_detail.usage_coverage_daily WHERE stride = 'day' AND usage_date = ($1::timestamptz AT TIME ZONE 'UTC')::date ORDER BY 1`,
       [new Date(today - DAY_MS)],
     );
-  // The page of a part of the coverage reads the same.
   const shown = async () => {
     const scopes = await bench.sql<{ id: number }>(
       "SELECT scope_id AS id FROM usage.trace_scope WHERE stride = 'day'",
@@ -220,7 +213,6 @@ test("coverage says when a day was asked for, and until when it was unchanged in
   expect(await shown()).toEqual({ workspace: false, project: true, user: true, api_key: true });
   const kept = OTHERS.map((by) => ({ by, requested: false, confirmed: true }));
   expect(await ages()).toEqual([...kept, { by: "workspace", requested: true, confirmed: true }]);
-  // Where the workspace has others by now, nothing confirms them.
   await bench.sql(
     `UPDATE usage.dated_record SET traces = traces + 1 FROM usage.series e JOIN usage.trace_scope c USING (scope_id)
      WHERE e.series_id = dated_record.series_id AND c.group_by = 'user' AND bucket_start = ($1::timestamptz AT TIME ZONE 'UTC')::date`,

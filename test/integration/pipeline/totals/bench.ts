@@ -6,7 +6,6 @@ import { differences, inLedger, inStore } from "../../../support/tables.ts";
 
 export const WORKSPACE = 1;
 
-/** One workspace with days that reach back far enough for windows of weeks and months; hours play no part. */
 export async function loaded(days: number, standin: { align?: "window" | "epoch" } = {}): Promise<Bench> {
   const bench = await setup({
     days,
@@ -28,7 +27,6 @@ export const check = async (bench: Bench, reach: "month" | "quarter" | "all" = "
   return { ...result, seen: bench.standin.requests.count - before };
 };
 
-/** A day in the middle of final weeks, not at their edge. */
 export const dayInside = ({ today }: Bench, weeksAgo: number, day = 3) =>
   floorToGrid(today - weeksAgo * STRIDE_MS.week, STRIDE_MS.week) + day * DAY_MS;
 

@@ -5,8 +5,6 @@ import { times } from "../../../support/drawn.ts";
 import { senderOn } from "../../../support/source.ts";
 import { check, dayInside, errorOf, loaded, storeIsLedger, WORKSPACE } from "./bench.ts";
 
-/** Any restatements and contradictions, and what the check makes of them. */
-
 test.each(["window", "epoch"] as const)(
   "whatever was restated or contradicts itself, days end as the platform gives them and each window shows its error (buckets aligned to the %s)",
   async (align) => {
@@ -31,7 +29,6 @@ test.each(["window", "epoch"] as const)(
         });
         wrong.set(at, (wrong.get(at) ?? 0) + delta + 4);
       }
-      // The wrong days are stored as the platform gives them; what was restated is for the check to find.
       await bench.fetch({
         wanted: [{ stride: "day", range: span }],
         reprocess: "all",

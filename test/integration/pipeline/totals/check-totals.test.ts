@@ -6,14 +6,11 @@ import type { Interval } from "../../../../src/core/domain/time/window.ts";
 import { farFromTheNextHour, senderOn, setReadable, setup } from "../../../support/source.ts";
 import { check, errorOf, loaded, storeIsLedger, WORKSPACE } from "./bench.ts";
 
-/** Totals prove the days: what was restated is loaded anew, what the platform contradicts is shown on its day. */
-
 describe.each(["window", "epoch"] as const)("on a server that aligns buckets to the %s", (align) => {
   test("few requests prove clean days, and only the ends wait", async () => {
     const bench = await loaded(200, { align });
     const result = await check(bench);
     expect(result).toMatchObject({ findings: [], failed: [], restated: 0, differences: 0 });
-    // Workspace, project, user and key; months, and weeks at either end.
     expect(result.requests).toBeLessThanOrEqual(12);
     expect(result.seen).toBe(result.requests);
     expect(result.daysProved + result.daysWaiting).toBe(4 * 197);
@@ -39,7 +36,6 @@ describe("groupings", () => {
     expect(again.differences).toBe(0);
     expect(
       await bench.sql(
-        // Beside those of records without an id, of which the stand-in has some every day.
         `SELECT usage_date::text, group_by, unattributed_traces - coalesce(n.traces, 0) AS unnamed
          FROM reporting_detail.usage_unattributed_daily
          LEFT JOIN (
@@ -70,7 +66,6 @@ describe("groupings", () => {
   });
 });
 
-/** How many days before today have windows that overlap: too few for weeks before the first month. */
 function overlapFor(today: number): { days: number; shared: Interval } {
   for (let days = 130; days < 230; days++) {
     const final = { start: today - days * DAY_MS, end: today - 3 * DAY_MS };
@@ -115,7 +110,6 @@ test("an error that only the total's own stride has is shown on its bucket, whos
   expect(found.map(errorOf)).toEqual([7]);
   expect(wrong).toMatchObject({ daysDisproved: 30, differences: 1, daysNotFinal: 0 });
   expect(wrong.daysProved).toBe(clean.daysProved - 30);
-  // A check of less of the time says the same about the part that both are about.
   const quarter = await check(bench, "quarter");
   const shared = intersect(wrong.findings, [quarter.range]);
   expect(quarter.daysDisproved).toBe(shared.reduce((sum, { start, end }) => sum + (end - start) / DAY_MS, 0));
@@ -134,7 +128,6 @@ test("without a loaded day, each final day waits and is said to be not loaded", 
   const about = { daysProved: 0, daysDisproved: 0, failures: 0, findings: [], others: [], requests: 0 };
   expect(await check(bench)).toMatchObject({ ...about, daysWaiting: 4 * 7, daysNotFinal: 4 * 7 });
   expect(await bench.sql("SELECT failures FROM usage.control_check")).toEqual([{ failures: 0 }]);
-  // Before any day is final there is nothing to check, and none is noted.
   const young = await setup({ days: 2, workspaces: [WORKSPACE] });
   expect(await check(young)).toMatchObject({ ...about, daysWaiting: 0, daysNotFinal: 0 });
   expect(await young.sql("SELECT FROM usage.control_check")).toEqual([]);

@@ -11,7 +11,6 @@ import { check, dayInside, loaded, WORKSPACE } from "./bench.ts";
 /** What was found before, and what was loaded since. */
 
 describe("a known finding", () => {
-  /** A day on which the platform contradicts itself by five, known from an earlier check; and its window of the quarter. */
   async function known() {
     const bench = await loaded(120);
     const { requests } = await check(bench, "quarter");
@@ -33,7 +32,6 @@ describe("a known finding", () => {
   test("does not mask a new error of the same id in its window", async () => {
     const { bench, cell, day } = await known();
     await bench.sql("DELETE FROM usage.restatement");
-    // The same project on another day of the same week, restated by project alone: no other dimension shows it.
     const next = { ...cell, at: cell.at + DAY_MS };
     for (const stride of ["day", "week", "month"] as const) {
       bench.standin.discrepancies.push({ stride, groupBy: "project", cell: next, delta: 3 });
@@ -67,7 +65,6 @@ describe("a known finding", () => {
         });
       },
     });
-    // The widest check asks about what is known too.
     const { failures, failed } = await checkTotals(source, "all");
     expect(failures).toBeGreaterThan(0);
     expect(failed[0]).toMatchObject({ code: "status_500" });
@@ -83,7 +80,6 @@ describe("a known finding", () => {
     await bench.fetch({ wanted: [{ stride: "day", range }], reprocess: "all", groupings: ["project"] });
     await check(bench, "quarter");
     expect(await check(bench, "quarter")).toMatchObject({ restated: 0 });
-    // A record of that day is lost from the store.
     await bench.sql(
       `UPDATE usage.dated_record r SET traces = r.traces - 2 FROM usage.series s JOIN usage.trace_scope c USING (scope_id)
        JOIN usage.entity e USING (entity_id)
@@ -92,7 +88,6 @@ describe("a known finding", () => {
       [cell.project.id, new Date(day)],
     );
     expect(await check(bench, "quarter")).toMatchObject({ restated: 1 });
-    // By user, that day is wrong by as much as the known one is by project: it is another finding.
     const [added] = await bench.sql<{ n: number }>(
       `UPDATE usage.dated_record r SET traces = r.traces + 5 FROM usage.series s JOIN usage.trace_scope c USING (scope_id)
        JOIN usage.entity e USING (entity_id)
@@ -142,7 +137,6 @@ test("days that were loaded again after a total was requested are not compared w
           const response = await usage(...requested);
           if (isFirst) {
             isFirst = false;
-            // The response is on its way; meanwhile a restatement is loaded.
             bench.standin.ledger.change(senderOn(bench.standin, WORKSPACE, day), 4);
             const range = { start: day, end: day + DAY_MS };
             const wanted = [{ stride: "day" as const, range }];
@@ -154,7 +148,6 @@ test("days that were loaded again after a total was requested are not compared w
     },
   });
   const result = await checkTotals(source, "all");
-  // That window is not compared: no difference, no second look, and nothing of it is proved.
   expect(result.requests - requests).toBeLessThanOrEqual(6);
   expect(bench.standin.requests.count).toBeGreaterThan(before);
   expect(await bench.sql("SELECT FROM usage.difference WHERE compared_with <> 'export'")).toEqual([]);

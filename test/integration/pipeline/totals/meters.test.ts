@@ -10,8 +10,6 @@ import type { Bench } from "../../../support/source.ts";
 import { differences } from "../../../support/tables.ts";
 import { dayInside } from "./bench.ts";
 
-/** Control totals of every kind and tier, and that long-lived and short-lived traces add up to all. */
-
 const SEED = seed(20_260_105);
 
 async function loadedMeters(scale = 0.34): Promise<Bench> {
@@ -39,7 +37,6 @@ const kinds = (findings: Awaited<ReturnType<typeof check>>["findings"]) =>
     .map(({ kind, meter, measure }) => `${kind} ${meter} ${measure}`);
 
 test(`tiers add up and days are their totals, whatever is upgraded late (seed ${SEED})`, async () => {
-  // Smaller, this workspace has no deployment.
   const bench = await loadedMeters(1);
   const { standin, today, dataStart, workspaceIds } = bench;
   const range = { start: dataStart, end: dayInside(bench, 1, 0) };
@@ -87,7 +84,6 @@ test(`tiers add up and days are their totals, whatever is upgraded late (seed ${
     }
   }
   expect(restated).toBeGreaterThan(4);
-  // Of deployments, the measure that differs is named.
   const cell = {
     ...(runs.find(({ weight }) => weight > 0) as (typeof runs)[number]),
     at: dayInside(bench, 4),
@@ -131,7 +127,6 @@ test("short-lived traces that are not the rest are a finding of both numbers, an
   expect(
     await inMeterStore(bench, { meter: "longlived", range: { start: bench.dataStart, end: bench.today } }),
   ).toEqual(before);
-  // A total of the week that is wrong by as much is a finding of its own, with its own numbers.
   bench.standin.discrepancies.push({
     stride: "week",
     groupBy: "workspace",

@@ -4,8 +4,6 @@ import type { UsageRecord } from "../../../../src/core/domain/usage/record.ts";
 import { fetchTotals } from "../../../../src/core/pipeline/proof/control.ts";
 import { setup } from "../../../support/source.ts";
 
-/** Where a server puts its buckets decides into which parts a window's total falls, and never what it adds up to. */
-
 test("a total is kept by bucket where buckets tile the window, and as one sum where they do not", async () => {
   const bench = await setup({ workspaces: [0], days: 1 });
   const [workspaceId = ""] = bench.workspaceIds;
@@ -54,7 +52,6 @@ test("a total is kept by bucket where buckets tile the window, and as one sum wh
   expect(await totals(3 * week, tiling)).toEqual({ parts: weeks, totals: ["0 a 1", "1 a 2", "2 b 4"] });
   expect(await totals(3 * week, [])).toEqual({ parts: weeks, totals: [] });
   const whole = [[0, 21]];
-  // Off the grid, before the window, or at its end.
   for (const at of [week + DAY_MS, -week, 3 * week]) {
     expect(await totals(3 * week, [...tiling.slice(0, 2), [at, "b", 4]]), `${at}`).toEqual({
       parts: whole,

@@ -18,10 +18,8 @@ import type { Fault } from "./statements.ts";
  * the number of choices. `advance` moves the clock before the fetch is stamped.
  */
 export type Command<Q = Question> =
-  /** Asked now. A later step delivers the response: in any order, once, twice or never. */
   | { readonly do: "request"; readonly advance: number; readonly question: Q; readonly rows: readonly Row[] }
   | { readonly do: "deliver"; readonly pick: number; readonly again: boolean; readonly fault: Fault | null }
-  /** Asked and delivered at once. */
   | {
       readonly do: "load";
       readonly advance: number;
@@ -31,7 +29,6 @@ export type Command<Q = Question> =
     }
   | { readonly do: "fail"; readonly pick: number }
   | { readonly do: "lose"; readonly pick: number }
-  /** The second fetch of a full-window deletion, after newer proof of access to the workspaces whose bits are set. */
   | {
       readonly do: "confirm";
       readonly advance: number;
@@ -48,16 +45,13 @@ export type Command<Q = Question> =
       readonly names: readonly number[];
       readonly deleted: boolean;
     }
-  /** A response over all of time that names the workspaces whose bits are set. */
   | {
       readonly do: "name";
       readonly advance: number;
       readonly late: number;
       readonly named: number;
-      /** Their own statistics name them, not a response over all of time. */
       readonly isStatistics: boolean;
     }
-  /** Another value of `USAGE_SETTLE_AFTER` from now on. */
   | { readonly do: "settle"; readonly afterMs: number }
   | { readonly do: "capability"; readonly stride: "hour" | "day"; readonly known: boolean };
 
@@ -66,11 +60,9 @@ export interface Question {
   readonly stride: Stride;
   readonly at: number;
   readonly length: number;
-  /** Bit i: workspace i is asked for. */
   readonly workspaces: number;
 }
 
-/** A record; its bucket and workspace are counted within the window and the workspaces asked for. */
 export interface Row {
   readonly workspace: number;
   readonly bucket: number;
@@ -86,7 +78,6 @@ interface Places {
   readonly unit: number;
   readonly first: number;
   readonly starts: number;
-  /** Fewest and most units of a window. */
   readonly least: number;
   readonly most: number;
 }
@@ -130,7 +121,6 @@ export function recordsOf(question: Question, rows: readonly Row[]): ModelRecord
   });
 }
 
-/** Name i of a listing. The index after the last one is no name. */
 export function listedName(i: number): string | null {
   return NAMES[i] ?? null;
 }

@@ -6,7 +6,6 @@ export function label(id: string): string {
   return id === "" ? "(none)" : id;
 }
 
-/** The expected figure of a day or an hour for one workspace and dimension. Without `traces` it is not loaded. */
 export interface Figure {
   readonly status: string;
   readonly final: boolean;

@@ -4,13 +4,10 @@ import { type Cell, dayFigure, label } from "./expected-figures.ts";
 import { dateOf, daysUntil, type Value } from "./lines.ts";
 import type { Model } from "./model.ts";
 
-/** What calendar months come to: the kept totals from the records, the views from the days that they show. */
-
 function monthOf(bucket: number): string {
   return `${dateOf(bucket).slice(0, 7)}-01`;
 }
 
-/** Counted anew from all records; which strides a total is made of does not matter to it. */
 export function monthlyTotals(model: Model): Record<string, Value[][]> {
   const totals = new Map<string, { key: Value[]; traces: number; records: number }>();
   for (const { stride, groupBy, workspaceId, buckets } of model.scopes.values()) {

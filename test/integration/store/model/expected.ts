@@ -170,7 +170,6 @@ function worst(all: readonly string[]): string {
   return order.find((status) => all.includes(status)) as string;
 }
 
-/** A workspace has one row a day or hour; another dimension one a value, or one without where nothing is loaded. */
 function capabilityRows(model: Model, { groupBy, workspaceId }: Cell, figure: Figure): Value[][] {
   const { status, final, traces, fetchedAt } = figure;
   const row = (dimension: Value[], n: number | undefined, state: string) => [

@@ -2,12 +2,10 @@ import { DAY_MS, HOUR_MS } from "../../../../src/core/domain/time/stride.ts";
 import type { Meter } from "../../../../src/core/domain/usage/meter.ts";
 import type { Command, Question, Row } from "./commands.ts";
 
-/** Bits of the workspaces. */
 const [A, B, ALL] = [1, 2, 7];
 const BY_WORKSPACE = { groupBy: "workspace" } as const;
 const FROM_FIRST_DAY = { groupBy: "project", stride: "day", at: 0, length: 2 } as const;
 
-/** What only responses hold that name the same few records in the same three days. */
 const row = (workspace: number, bucket: number, id: string, traces: number): Row => ({
   workspace,
   bucket,
@@ -69,7 +67,6 @@ const SECOND = [
 ];
 
 const OF_TRACES: Command[][] = [
-  // Final and provisional days change, and then do not.
   [
     name(ALL),
     load(A | B, FIRST, { advance: DAY_MS }),
@@ -78,7 +75,6 @@ const OF_TRACES: Command[][] = [
     load(A | B, FIRST, { advance: 2 * DAY_MS }),
     load(A | B, SECOND),
   ],
-  // A response about more time and workspaces comes after a newer one, and one comes twice.
   [
     name(ALL),
     request(A | B, FIRST),
@@ -88,7 +84,6 @@ const OF_TRACES: Command[][] = [
     deliver(0),
     load(A | B, FIRST),
   ],
-  // Final time is loaded again by a process that lets it settle later.
   [
     name(ALL),
     settle(0),
@@ -98,7 +93,6 @@ const OF_TRACES: Command[][] = [
     load(A | B, FIRST),
     load(A | B, SECOND),
   ],
-  // A failure is newer than the response that comes next, and time fails again.
   [
     name(ALL),
     request(A, [], { length: 0 }),
@@ -127,7 +121,6 @@ const OF_TRACES: Command[][] = [
     load(A | B, []),
     confirm("same", 0),
   ],
-  // A workspace is lost, its zeros go, and it comes back.
   [
     name(ALL),
     load(A | B, [row(1, 1, "", 8)]),
@@ -141,14 +134,12 @@ const OF_TRACES: Command[][] = [
     name(ALL),
     load(A | B, [row(0, 0, "p1", 4), row(1, 1, "", 9)], { advance: DAY_MS }),
   ],
-  // A response that is too old is the first to name a workspace.
   [
     request(A | B, [row(0, 0, "p1", 5), row(1, 1, "", 8)]),
     load(A, [row(0, 0, "p1", 6)]),
     deliver(0),
     load(B, []),
   ],
-  // Zeros have proof from before and after, of each kind.
   ...[true, false].map((isStatistics) => [
     name(ALL, { isStatistics }),
     load(A, [], BY_WORKSPACE),
@@ -156,7 +147,6 @@ const OF_TRACES: Command[][] = [
     list(B),
     list(B),
   ]),
-  // Hours and then the day are zeros without proof from after them.
   [
     name(ALL),
     load(A, [], { ...BY_WORKSPACE, stride: "hour" }),
@@ -165,7 +155,6 @@ const OF_TRACES: Command[][] = [
     load(A, [], BY_WORKSPACE),
     list(B),
   ],
-  // Responses from before access was lost, and from before it came back.
   [
     name(ALL),
     request(A, [row(0, 0, "p1", 5)]),
@@ -181,7 +170,6 @@ const OF_TRACES: Command[][] = [
     deliver(0),
     load(A, []),
   ],
-  // A workspace that a shorter response named is missing in one over all of time.
   [
     load(A, [row(0, 0, "p1", 5)]),
     name(0),
@@ -194,7 +182,6 @@ const OF_TRACES: Command[][] = [
   ],
 ];
 
-/** Of traces these are counts, of other usage they delete it. */
 const ZEROS_ALONE: Command[] = [
   name(ALL),
   load(A | B, [row(0, 0, "p1", 5), row(0, 0, "p2", 2), row(1, 1, "", 8)]),
@@ -204,7 +191,6 @@ const ZEROS_ALONE: Command[] = [
   confirm("same"),
 ];
 
-/** What the drawn histories meet too rarely. */
 export const FIXED: [Command[], Meter][] = [
   ...OF_TRACES.map((commands): [Command[], Meter] => [commands, "traces"]),
   [ZEROS_ALONE, "traces"],

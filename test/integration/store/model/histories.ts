@@ -4,7 +4,6 @@ import type { GroupBy } from "../../../../src/core/domain/usage/record.ts";
 import { type Command, NAMES, type Question, type Row } from "./commands.ts";
 import type { Fault } from "./statements.ts";
 
-/** Both sides of the time that proof of access lasts, and steps over which provisional days settle. */
 const advance = fc.constantFrom(1_000, 1_000, 60_000, 600_000, 600_001, 5 * HOUR_MS, DAY_MS);
 
 const row: fc.Arbitrary<Row> = fc.record({
@@ -13,7 +12,6 @@ const row: fc.Arbitrary<Row> = fc.record({
   // A key may appear more than once in a response, under several names.
   id: fc.constantFrom("", "p1", "p2"),
   name: fc.constantFrom(null, ...NAMES),
-  // The last one does not fit the low word of COPY's binary format.
   traces: fc.constantFrom(0, 1, 2, 3, 500, 2 ** 33 + 7),
 });
 const rows = fc.oneof(
@@ -124,7 +122,6 @@ const FOCUS: (readonly [GroupBy, Stride][])[] = [
   ],
 ];
 
-/** Most begin with a listing of all workspaces: without one, a response that names no workspace proves nothing. */
 export const history: fc.Arbitrary<Command[]> = fc
   .record({
     focus: fc.constantFrom(...FOCUS),

@@ -39,20 +39,17 @@ export interface Delivery {
   readonly error: unknown;
 }
 
-/** A question, and the response that is under way to the store. */
 interface InFlight {
   readonly question: Question;
   readonly response: ModelResponse;
 }
 
-/** The real store and the model of it, taken through the same steps. */
 export class History {
   readonly model: Model;
   readonly #bundle: StoreBundle;
   readonly #meter: Meter;
   readonly sourceId: number;
   readonly #scopeIds: ReadonlyMap<string, number>;
-  /** The clock that stamps fetches. It starts late on the third day: the first day is final, the second is not. */
   #now = FIRST_DAY + 2 * DAY_MS + 22 * HOUR_MS;
   /** Answered questions, each until its last delivery. */
   readonly #inFlight: InFlight[] = [];
@@ -79,7 +76,6 @@ export class History {
   static async begin(bundle: StoreBundle, meter: Meter = "traces"): Promise<History> {
     const sourceId = await createSource(bundle, { workspaceIds: WORKSPACES, dataStart: FIRST_DAY });
     await showMeter(bundle, meter);
-    // The views show cells of both strides.
     await ensureScopes(bundle.store.db, { sourceId, meter, groupings: GROUPINGS, strides: LOADED_STRIDES });
     const scopes = await scopeStates(bundle.store.db, {
       sourceId,
@@ -143,7 +139,6 @@ export class History {
     }
   }
 
-  /** Draws a number for a question and keeps its response. Nothing is loaded yet. */
   async request(
     question: Question,
     rows: Parameters<typeof recordsOf>[1],
@@ -162,7 +157,6 @@ export class History {
       window,
       workspaces: workspaceIds.length,
     });
-    // By the history's clock, a response takes no time.
     await this.#bundle.reader.query(
       "UPDATE usage.fetch SET fetched_at = $2, finished_at = $2 WHERE fetch_number = $1",
       [fetchNumber, new Date(this.#now)],
@@ -171,7 +165,6 @@ export class History {
     return { ...window, groupBy, workspaceIds, records, fetchNumber, fetchedAt: this.#now, confirms };
   }
 
-  /** Compares what a dead process has left with the model, then delivers the response again. */
   async #deliverThrough(item: InFlight, fault: Fault | null): Promise<void> {
     await this.deliver(item, fault);
     if (fault?.kind !== "die") return;
@@ -201,7 +194,6 @@ export class History {
     if (commits >= learning) this.model.see(response);
     if (commits <= learning) return { result, trace, error };
     const expected = this.model.load(response);
-    // After a lost reply, the load finds its own result and discards itself as a duplicate.
     if (result !== undefined && fault?.kind !== "lose") {
       expect(this.#withWorkspaces(response, result)).toEqual(expected);
     }
@@ -230,7 +222,6 @@ export class History {
     });
   }
 
-  /** Applies a completed load to the model, and compares what it reported. */
   happened(response: ModelResponse, result: LoadResult): void {
     this.model.learn(response);
     this.model.learnNames(response);
@@ -268,7 +259,6 @@ export class History {
     this.model.nameOver({ named, at, until, isStatistics });
   }
 
-  /** Compares everything that is committed with the model. */
   async check(): Promise<void> {
     const { now, lines } = await takeSnapshot(this.#bundle.reader, SHOWN);
     const expected = expectedLines(this.model, { ...SHOWN, now });
@@ -287,7 +277,6 @@ export class History {
     return this.#inFlight.splice(pick % Math.max(this.#inFlight.length, 1), 1)[0];
   }
 
-  /** The question has no usable response. */
   async fail(response: ModelResponse): Promise<void> {
     const { start, end, fetchNumber, fetchedAt } = response;
     await failScopes(this.#bundle.store, {

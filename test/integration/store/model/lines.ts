@@ -1,9 +1,5 @@
 import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
 
-/**
- * Tables and views as sorted lines of text, for the database (snapshot.ts) and for the model (expected.ts). A difference
- * shows as missing and as extra lines.
- */
 export type Lines = Readonly<Record<string, readonly string[]>>;
 
 export type Value = string | number | boolean | null | undefined | Date;
@@ -23,7 +19,6 @@ export function dateOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 
-/** Starts of the UTC days from `first` to the day of `now`, inclusive. */
 export function daysUntil(first: number, now: number): number[] {
   return Array.from({ length: Math.floor((now - first) / DAY_MS) + 1 }, (_, i) => first + i * DAY_MS);
 }

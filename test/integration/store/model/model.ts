@@ -1,14 +1,8 @@
 import { DAY_MS, HOUR_MS, STRIDE_MS, type Stride } from "../../../../src/core/domain/time/stride.ts";
 import type { GroupBy } from "../../../../src/core/domain/usage/record.ts";
 
-/**
- * The expected state of the store, in memory and bucket by bucket. It shares no code with src/store: it has no intervals and
- * no sets of rows, only maps from a bucket to its state.
- */
-
 export interface ModelRecord {
   readonly workspaceId: string;
-  /** Empty for records without an id. */
   readonly id: string;
   readonly name: string | null;
   readonly bucket: number;
@@ -48,7 +42,6 @@ export interface ModelScope {
   readonly stride: Stride;
   readonly buckets: Map<number, Bucket>;
   readonly failures: Map<number, Failed>;
-  /** Buckets that were zero and final once, and were withdrawn. */
   readonly withdrawn: Set<number>;
 }
 
@@ -71,15 +64,12 @@ interface Named {
 export interface Entity {
   readonly dimension: GroupBy;
   readonly id: string;
-  /** Buckets that named it. */
   readonly seen: number[];
-  /** Each time that a response or a listing gave it a name. */
   readonly named: Named[];
 }
 
 export interface ModelWorkspace {
   readableAt: number | undefined;
-  /** Nothing before it proves access. */
   readableSince: number | undefined;
   isDeleted: boolean;
   unlistedSince: number | undefined;
@@ -87,7 +77,6 @@ export interface ModelWorkspace {
   usedBefore: number | undefined;
 }
 
-/** As `LoadResult`, with workspaces in place of scopes. */
 export interface ModelResult {
   readonly outcome: "loaded" | "discarded" | "unconfirmed" | "unverified";
   readonly inserted: number;
@@ -149,19 +138,16 @@ export class Model {
     return scope;
   }
 
-  /** What the store learns from every response, loaded or not: entities, and when they were seen. */
   learn({ groupBy, records }: ModelResponse): void {
     for (const { id, bucket } of records) this.#entity(groupBy, id).seen.push(bucket);
   }
 
-  /** The same of their names. */
   learnNames({ groupBy, records, fetchNumber, fetchedAt }: ModelResponse): void {
     for (const { id, name, bucket } of records) {
       if (name !== null) this.#entity(groupBy, id).named.push({ name, bucket, fetchNumber, fetchedAt });
     }
   }
 
-  /** Proof of access to the workspaces that a response names, loaded or not. */
   see({ records, fetchedAt }: ModelResponse): void {
     for (const { workspaceId } of records) {
       const workspace = this.#workspace(workspaceId);
@@ -237,7 +223,6 @@ export class Model {
     return result;
   }
 
-  /** A task without a usable response. */
   fail(response: ModelResponse): void {
     for (const id of response.workspaceIds) {
       this.#fail(this.scope(id, response.groupBy, response.stride), { ...response, state: "failed" });
@@ -259,7 +244,6 @@ export class Model {
     }
   }
 
-  /** The platform's list of workspaces, all of them known before. */
   list(listing: {
     workspaces: readonly { id: string; name: string | null; isDeleted: boolean }[];
     fetchNumber: number;
@@ -322,7 +306,6 @@ export class Model {
     if (isUnlisted) workspace.unlistedSince ??= at;
   }
 
-  /** Buckets without a record are not loaded any more. */
   #invalidate(
     scope: ModelScope,
     invalidateProof: { times: number[]; fetchedAfter: number; at: number },
@@ -340,7 +323,6 @@ export class Model {
     }
   }
 
-  /** Unverified time is due once access is proven. */
   #retry(at: number): void {
     for (const { workspaceId, failures } of this.scopes.values()) {
       const { readableAt = -1 } = this.#workspace(workspaceId);
@@ -351,7 +333,6 @@ export class Model {
     }
   }
 
-  /** The newest fetch's name. */
   nameOf(dimension: GroupBy, id: string): string | null {
     return namesOf(this.#entity(dimension, id)).at(-1)?.name ?? null;
   }
@@ -368,7 +349,6 @@ export class Model {
   }
 }
 
-/** Names by the fetches that first carried them. Of several in one response, the latest bucket's counts, then the first in the alphabet. */
 export function namesOf({ named }: Entity): Named[] {
   const sorted = named.toSorted(
     (a, b) => a.fetchNumber - b.fetchNumber || b.bucket - a.bucket || (a.name < b.name ? -1 : 1),
@@ -377,13 +357,11 @@ export function namesOf({ named }: Entity): Named[] {
   return ofFetches.filter((given, i) => given.name !== ofFetches[i - 1]?.name);
 }
 
-/** Starts of all buckets of a window. */
 export function bucketsOf({ start, end, stride }: { start: number; end: number; stride: Stride }): number[] {
   const size = STRIDE_MS[stride];
   return Array.from({ length: (end - start) / size }, (_, i) => start + i * size);
 }
 
-/** Traces of one workspace and bucket by id; records of one key are added up. */
 function tracesOf(response: ModelResponse, scope: ModelScope, bucket: number): Map<string, number> {
   const traces = new Map<string, number>();
   for (const record of response.records) {

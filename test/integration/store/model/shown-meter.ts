@@ -1,7 +1,6 @@
 import { METER, type Meter } from "../../../../src/core/domain/usage/meter.ts";
 import type { StoreBundle } from "../setup.ts";
 
-/** What `usage.trace_scope` shows of each database that no longer shows traces. */
 const shown = new WeakMap<StoreBundle, Meter>();
 
 /**

@@ -4,16 +4,13 @@ import type { GroupBy } from "../../../../src/core/domain/usage/record.ts";
 import { hoursBy, monthsBy } from "../../../support/views.ts";
 import { type Lines, line, type Value } from "./lines.ts";
 
-/** The days whose hours are in the snapshot. All of them are past. */
 export interface Shown {
   readonly firstDay: number;
   readonly hourlyUntil: number;
 }
 
-/** Rows with a period become one line for each bucket: how the store cuts periods into rows does not matter. */
 const BY_BUCKET = new Set(["coverage", "failure"]);
 
-/** Everything that is committed at one instant, and that instant by Postgres's clock. */
 export async function takeSnapshot(
   reader: pg.Client,
   { firstDay, hourlyUntil }: Shown,
@@ -102,7 +99,6 @@ export async function takeSnapshot(
   return { now: now.getTime(), lines };
 }
 
-/** A row whose first columns are start, end and stride. */
 function eachBucket([start, end, stride, ...rest]: Value[]): Value[][] {
   const size = STRIDE_MS[stride as Stride];
   const [from, to] = [(start as Date).getTime(), (end as Date).getTime()];

@@ -2,11 +2,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import pg from "pg";
 import { isPooled } from "../../../support/database.ts";
 
-/** A statement for Postgres. `n` counts from 1 within one `intercepted` call, including retries. */
 interface Statement {
   readonly n: number;
   readonly text: string;
-  /** The process id of the backend that runs it. */
   readonly backend: number;
 }
 
@@ -15,9 +13,7 @@ export interface Interceptor {
   rewrite?(text: string): string;
   /** The statement waits for it, except for COPY. If it rejects, the statement fails with the same error. */
   before?(statement: Statement): Promise<void>;
-  /** After it succeeded. Not called for COPY. */
   after?(statement: Statement): Promise<void>;
-  /** After Postgres refused it. */
   failed?(error: unknown): void;
 }
 
@@ -28,20 +24,16 @@ interface Context {
 
 const contexts = new AsyncLocalStorage<Context>();
 
-/** Runs `work` and passes each of its statements, on any connection, through the interceptor. */
 export function intercepted<T>(interceptor: Interceptor, work: () => Promise<T>): Promise<T> {
   return contexts.run({ interceptor, count: 0 }, work);
 }
 
-/** Work that stands still before its n-th statement. */
 interface Paused<T> {
-  /** Whether it came to that statement; false: it ended before. */
   readonly stopped: boolean;
   readonly result: Promise<T>;
   goOn(): void;
 }
 
-/** Starts work, and returns once it stands before its n-th statement or has ended. */
 export async function pausedAt<T>(
   n: number,
   work: () => Promise<T>,
@@ -60,14 +52,12 @@ export async function pausedAt<T>(
   return { stopped: await reached.promise, result, goOn: gate.resolve };
 }
 
-/** Behind a pooler the process id of a client is the pooler's own. */
 const backends = new WeakMap<pg.Client, number>();
 
 function knownBackend(client: pg.Client): number {
   return backends.get(client) ?? (client as unknown as { processID: number }).processID;
 }
 
-/** Within a transaction a pooler keeps the backend. */
 async function queryBackend(client: pg.Client, text: string): Promise<number> {
   if (!isPooled() || /^\s*(BEGIN|ROLLBACK)/i.test(text)) return knownBackend(client);
   // A transaction that has failed cannot be asked.
@@ -119,7 +109,6 @@ export interface Fault {
 
 export interface Trace {
   readonly texts: string[];
-  /** Commits that reached Postgres, of transactions and of statements outside one. */
   commits: number;
 }
 

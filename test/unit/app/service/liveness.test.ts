@@ -4,7 +4,6 @@ import { liveness, processState } from "../../../../src/web/health.ts";
 
 const MINUTE_MS = 60_000;
 
-/** A process that took a control job just now, and its fetching of one source. */
 function setup() {
   let now = 0;
   const clock = { now: () => now };
@@ -43,14 +42,11 @@ test("fetching with nothing due is alive, and so is a process that does not fetc
   progress.begin()();
   pass(600);
   expect(isFetching()).toBe("ok");
-  // What becomes due now has not stood still before.
   progress.noteWaiting(true);
   expect(isFetching()).toBe("ok");
   pass(21);
-  // The platform limits requests, or Redis does not say.
   progress.noteWaiting(false);
   expect(isFetching()).toBe("ok");
-  // The event loop is that of the tests, which share a process.
   expect(liveness(processState(0), 1e9).checks).toMatchObject({ jobs: "ok", fetching: "ok" });
 });
 

@@ -14,7 +14,6 @@ const KEY = "lsv2_sk_do_not_show";
 const ID = "11111111-2222-3333-4444-555555555555";
 const SOURCE = { USAGE_BASE_URL: "https://api.example.com", USAGE_API_KEY: KEY };
 
-/** The problems that an environment is refused with. */
 function problemsOf(environment: Record<string, string>): string[] {
   try {
     readConfig(environment);

@@ -51,7 +51,6 @@ test("a systemd credential stands above the environment", () => {
   });
 });
 
-/** The problems of an env file, each without the path. */
 function problemsOf(text: string): string[] {
   const path = temporaryFile(text);
   try {
@@ -129,7 +128,6 @@ test(`a line that is not refused is read as Node reads it (seed ${SEED})`, () =>
         fc.array(text, { maxLength: 3 }).map((lines) => lines.join("\n")),
       ),
       (drawn) => {
-        // Only settings are read.
         const given = drawn.replaceAll("NAME=", "USAGE_USER_EMAIL=");
         let read: Record<string, unknown>;
         const path = join(folder, "drawn.env");

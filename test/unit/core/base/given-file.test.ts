@@ -7,8 +7,6 @@ import { readPriceFile } from "../../../../src/features/costs/price-file.ts";
 import { readOwnerFile } from "../../../../src/features/owners/owner-file.ts";
 import { temporaryFile, temporaryFolder } from "../../../support/temporary.ts";
 
-/** Files that people write, as editors on Windows save them. */
-
 const folder = () => {
   const path = temporaryFolder();
   return (name: string, bytes: Uint8Array) => {
@@ -65,7 +63,6 @@ test.each([
   expect(() => readConfig({ USAGE_API_KEY_FILE: env })).toThrow(isNoText);
 });
 
-/** Rows as a spreadsheet saves them: its separator, CRLF, and quotes where a cell needs them or everywhere. */
 const saved = (rows: readonly (readonly string[])[], separator: string, everywhere = false) =>
   rows
     .map((cells) =>
@@ -117,7 +114,6 @@ test.each<[string, (rows: (decimal: typeof english) => string[][]) => Buffer]>([
         ),
       ),
   ],
-  // Excel writes no separators at the end of rows whose last cells are empty in a block of rows.
   [
     "Excel that leaves out separators",
     (rows) => Buffer.from(saved(rows(english), ",").replaceAll(NO_END, "\r\n")),
@@ -166,7 +162,6 @@ test("a table of Excel's Unicode Text is no YAML, whatever its name", async () =
 });
 
 test.each([
-  // Nothing tells whether these are more than a thousand.
   [
     "sku;unit_price\nA;1,125\n",
     'line 2, column "unit_price": "1,125" may be 1125 or 1.125. Write 1125 or 1.1250',
@@ -174,7 +169,6 @@ test.each([
   ["sku\tunit_price\nA\t1.125\n", 'line 2, column "unit_price": "1.125" may be 1125 or 1.125'],
   ['sku,unit_price\nA,"1,125"\n', 'line 2, column "unit_price": "1,125" may be'],
   ["sku;unit_price\nA;0,5\nB;0.5\nC;1,125\n", 'line 4, column "unit_price": "1,125" may be'],
-  // A decimal comma that separates cells.
   ["sku,unit_price\nA,0,0005\n", 'line 2: cell 5 \\("2026-01-01"\\) has no column'],
   ["sku,unit_price\nA,1.234,56\n", 'line 2: cell 5 \\("2026-01-01"\\) has no column'],
   ["sku;unit_price\nA;1.2.3\n", 'line 2, column "unit_price": "1.2.3" is not a decimal number'],

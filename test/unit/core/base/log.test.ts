@@ -4,12 +4,9 @@ import { pino } from "pino";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { limitLines } from "../../../../src/core/base/log.ts";
 
-/** A fault that repeats does not flood the log, and what was left out is counted. */
-
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A log whose lines are kept with the second they were written in. */
 function setupLog() {
   const lines: { at: number; code?: string; leftOut?: number; n?: number; msg?: string }[] = [];
   const start = performance.now();
@@ -25,7 +22,6 @@ test("at most 20 lines of a fault are logged in any minute, and all that were le
   const one = log.child({ source: "one" });
   const other = log.child({ source: "other" });
   let sent = 0;
-  // Ten lines a second for three minutes, from two sources, then three a minute.
   for (let second = 0; second < 180; second++) {
     for (let n = 0; n < 10; n++) (sent++ % 2 ? one : other).warn({ code: "postgres_full" }, "job failed");
     vi.advanceTimersByTime(1_000);
@@ -40,7 +36,6 @@ test("at most 20 lines of a fault are logged in any minute, and all that were le
   }
   const leftOut = lines.reduce((sum, line) => sum + (line.leftOut ?? 0), 0);
   expect(leftOut + lines.filter((line) => line.leftOut === undefined).length).toBe(sent);
-  // The first and the last of them are there.
   expect(lines[0]?.at).toBe(0);
   expect(lines.at(-1)).toMatchObject({ msg: "job failed" });
 });

@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
 import { redisServerOf } from "../../../../src/core/base/redis-server.ts";
 
-/** The forms of REDIS_URL. */
-
 const parts = (url: string, more: object = {}) => {
   const { kind, hosts, primary, database, access } = redisServerOf({ url, ...more });
   const { username, password, tls } = access();

@@ -11,14 +11,11 @@ import { openPlace } from "../../../../src/features/export/place.ts";
 import type { Route } from "../../../../src/features/owners/alert-route.ts";
 import { type Receiver, receiverOf } from "../../../../src/features/owners/receiver.ts";
 
-/** A password with any mark at any place is used as it was meant, or refused. Neither shows a piece of it. */
-
 const ASCII = Array.from({ length: 95 }, (_, n) => String.fromCharCode(32 + n));
 const MARKS = [...ASCII.filter((mark) => /[^a-z0-9]/i.test(mark)), "\t", "\u200b", "é", "𝒳", "＠", "／"];
 /** Digits before a mark would pass for a port, and `%41` for an A. */
 const PASSWORDS = MARKS.flatMap((mark) => [`${mark}q7Zk3W9Xv`, `4242${mark}W9Xv`, `q7Zk${mark}3W9Xv${mark}`]);
 
-/** Pieces of four characters, as written and percent-encoded. */
 function piecesOf(password: string): string[] {
   return [password, encodeURIComponent(password)].flatMap((text) =>
     Array.from({ length: text.length - 3 }, (_, at) => text.slice(at, at + 4)),
@@ -30,7 +27,6 @@ function expectHidden(shown: string, password: string, what: string): void {
   if (found.length > 0) expect.fail(`${what} shows ${JSON.stringify(found)} of ${password}: ${shown}`);
 }
 
-/** What a refusal says, or what reads the accepted value. */
 function outcomeOf<T>(read: () => T): { said: string } | { value: T } {
   try {
     return { value: read() };
@@ -49,7 +45,6 @@ function eachUrl(urlOf: (login: string) => string, check: (url: string, password
   }
 }
 
-/** Reads settings, and checks what commands print of them, whether they are accepted or not. */
 function readHidden(environment: Record<string, string>, password: string) {
   const read = outcomeOf(() => readConfig(environment));
   expectHidden(

@@ -6,8 +6,6 @@ import { poll } from "../../../support/poll.ts";
 import { rejection } from "../../core/platform/http/raw-server.ts";
 import { deploymentOf, httpOf, refused, setup } from "./clients.ts";
 
-/** Servers that are newer than the specification: 1.0 names, conversations by context alone, two envelopes. */
-
 const message = { assistantId: "agent", text: "hello" };
 const NOBODY = "00000000-0000-4000-8000-000000000000";
 type Live = Awaited<ReturnType<typeof setup>>;
@@ -34,7 +32,6 @@ describe("a conversation with a live server", () => {
     for await (const { state } of a2a.stream({ ...message, ...ids, text: "four" })) states.push(state);
     expect(states).toEqual(["submitted", "working", "working", "completed"]);
     expect([posts(live), told]).toEqual([5, ["alone"]]);
-    // Each text arrived once.
     expect(await humans(live, `${first.contextId}`)).toEqual(["hello", "two", "three", "four"]);
   });
 

@@ -3,8 +3,6 @@ import { agentServer, events, json } from "../../../support/agent-server.ts";
 import { KEY } from "../../core/platform/http/raw-server.ts";
 import { deploymentOf, refused } from "./clients.ts";
 
-/** What servers respond to a message, beside what the stand-in does. */
-
 const message = { assistantId: "agent", text: "hello" };
 const ids = { taskId: "t", contextId: "c" };
 const part = (text: string) => ({ kind: "text", text });

@@ -48,5 +48,4 @@ describe("requests that change something", () => {
   });
 });
 
-/** Without the agent card, which is read first. */
 const changing = (requests: readonly string[]) => requests.filter((head) => !head.startsWith("GET "));

@@ -6,11 +6,8 @@ import { deploymentClientsOf } from "../../../../src/features/agents/clients.ts"
 import { type StandinOptions, startStandin } from "../../../../src/features/standin/server.ts";
 import { framed, KEY, rejection } from "../../core/platform/http/raw-server.ts";
 
-/** The clients of threads and A2A, on the stand-in and on servers that respond wrongly. */
-
 export async function setup(options: StandinOptions = {}) {
   const standin = await startStandin(options);
-  // What is registered last is closed first.
   onTestFinished(() => standin.close());
   return { standin, ...deploymentOf(standin.url, standin.apiKey) };
 }
@@ -40,7 +37,6 @@ export async function refused(requested: Promise<unknown>) {
 
 export const responded = (body: string) => ({ bytes: framed(body, "length"), closing: "keep" as const });
 
-/** A clock that passes as it is waited on. */
 export function handClock() {
   let now = 0;
   return {

@@ -53,7 +53,6 @@ describe("control plane", () => {
     for (const error of errors) expect(inspect(error, { depth: 9, showHidden: true })).not.toContain(token);
   });
 
-  /** Waits for a revision on a server with these responses, the last of them again and again. */
   const waitOn = async (...responses: ReturnType<typeof status>[]) => {
     const server = await rawServer((_head, index) => responses[index] ?? responses.at(-1));
     const client = createControlPlaneClient(httpOf(server.url), handClock());
@@ -68,7 +67,6 @@ describe("control plane", () => {
     const error = await rejection(wait());
     expect(error).toBeInstanceOf(DeadlineError);
     expect(error).toMatchObject({ code: "deadline_passed" });
-    // 0.25 s and doubling up to 10 s: twelve looks in a minute.
     expect(server.requests).toHaveLength(12);
     await expect(wait(AbortSignal.abort(new Error("stop")))).rejects.toThrow("stop");
   });
@@ -84,7 +82,6 @@ describe("control plane", () => {
     expect(await late.wait()).toMatchObject({ status: "DEPLOYED" });
     const never = await waitOn(missing);
     expect(await refused(never.wait())).toMatchObject({ status: 404 });
-    // After 0, 0.25, 0.75, 1.75, 3.75, 7.75 and 15.75 s.
     expect(never.server.requests).toHaveLength(7);
     const gone = await waitOn(statusOf("BUILDING"), missing);
     expect(await refused(gone.wait())).toMatchObject({ status: 404 });

@@ -5,8 +5,6 @@ import { controlsIn } from "../../../support/controls.ts";
 import { runHere } from "../../../support/in-process.ts";
 import { KEY } from "../../core/platform/http/raw-server.ts";
 
-/** What `platform` commands print and end with, on servers that refuse, fail or say nothing. */
-
 const runOn = (url: string, args: readonly string[]) =>
   runHere(["platform", ...args], {
     USAGE_API_KEY: KEY,

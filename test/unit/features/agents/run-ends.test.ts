@@ -5,8 +5,6 @@ import { agentServer, json } from "../../../support/agent-server.ts";
 import { rejection } from "../../core/platform/http/raw-server.ts";
 import { deploymentOf, refused, setup } from "./clients.ts";
 
-/** How a run ended, on servers that tell it in different ways, or not at all. */
-
 const of = { threadId: "t", runId: "r" };
 const RUN = { run_id: "r", status: "success" };
 const withinMs = 10_000;
@@ -21,7 +19,6 @@ interface Paths {
   readonly list?: (response: ServerResponse) => void;
 }
 
-/** A server with these responses; 404 for any other path. */
 async function threadsOn({ join = missing, run = missing, list = missing }: Paths) {
   const server = await agentServer((response, { path }) => {
     if (path.endsWith("/join")) join(response);

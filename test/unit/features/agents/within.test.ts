@@ -6,8 +6,6 @@ import { agentServer, drip, eventOf } from "../../../support/agent-server.ts";
 import { KEY, rejection } from "../../core/platform/http/raw-server.ts";
 import { deploymentOf } from "./clients.ts";
 
-/** A wait ends when its caller says, whatever the server keeps sending. */
-
 const withinMs = 150;
 const message = { assistantId: "agent", text: "hello" };
 const run = { threadId: "t", runId: "r" };

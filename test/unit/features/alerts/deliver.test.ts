@@ -15,8 +15,6 @@ import { setProxies, startForwardProxy } from "../../../support/forward-proxy.ts
 import { listenInTest } from "../../../support/listen.ts";
 import { type Manner, openReceivers, type ReceivedMessage } from "../../../support/receivers.ts";
 
-/** What receivers respond decides whether a message has arrived, and no response shows a secret. */
-
 const SECRET = "sesame-0123456789";
 
 const condition: Condition = {
@@ -140,7 +138,6 @@ test("a chat gets a short text that says how many lines are left out", async () 
   );
   await send("slack", { message: { ...firing, alerts } });
   const { text } = JSON.parse(got[0]?.body ?? "") as { text: string };
-  // An entity has five characters.
   expect(text.length).toBeLessThan(5 * 3_500);
   const lines = text.split("\n");
   expect(lines.at(-1)).toBe(`And ${200 - lines.length + 1} lines more: \`usage-etl alerts\``);

@@ -64,7 +64,6 @@ describe("what a range loses", () => {
     expect(lost(3, 4, [3, 4])).toEqual([]);
     expect(lost(0, 4, [2, 4])).toEqual(["6 before_data_start 0 to 2"]);
     expect(lost(2, 6, [2, 5])).toEqual(["3 future 5 to 6"]);
-    // Half a day is a day, and 12 hours.
     expect(lost(4, 5.5, [4, 5])).toEqual(["3 future 5 to 5.5"]);
     expect(lost(4, 5.5, [4, 5], "hour")).toEqual(["36 future 5 to 5.5"]);
   });

@@ -122,7 +122,6 @@ test("a price of units has at most four digits after the point, so that each cos
   expect(measurePriceProblem("0.0123456789", "traces")).toBeUndefined();
 });
 
-/** Lines of one file, from line 2 on. */
 function linesOf(...prices: readonly Partial<PriceLine["price"]>[]): PriceLine[] {
   return prices.map((given, at) => ({
     where: `line ${at + 2}`,

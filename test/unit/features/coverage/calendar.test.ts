@@ -8,17 +8,13 @@ import { calendar } from "../../../../src/features/coverage/coverage-calendar.ts
 import type { CoverageCell, SourceCoverage } from "../../../../src/features/coverage/coverage-cells.store.ts";
 import { seed, times } from "../../../support/drawn.ts";
 
-/** The calendar against a slow count: each cell of the coverage, day by day or hour by hour. */
-
 const SEED = seed();
 const KINDS: readonly Kind[] = ["not_available", "failed", "missing", "unverified", "provisional", "final"];
-/** The days lie at the end of a month of 30 days and at the beginning of the next. */
 const SPAN = { start: Date.UTC(2026, 3, 1), end: Date.UTC(2026, 5, 1) };
 const FIRST = Date.UTC(2026, 3, 28);
 const DAYS = 6;
 const NOW = FIRST + (DAYS - 1) * DAY_MS + 90 * 60_000;
 
-/** What stands in a day or hour of a cell; `none`: nothing is expected. */
 const unit = fc.record({
   kind: fc.constantFrom("none" as const, ...KINDS),
   hasTraces: fc.boolean(),
@@ -57,7 +53,6 @@ function partsOf(units: readonly Unit[], unitMs: number): Parts {
 
 const none = partsOf([], DAY_MS);
 
-/** What the calendar says, by day. */
 async function shownBy(
   coverage: SourceCoverage,
 ): Promise<Map<string, { class: string; text: string; to: string }>> {
@@ -107,7 +102,6 @@ test(`each day says what a slow count of all cells says, and the worst of it (se
           (_, n) => [units[day * perDay + n], FIRST + (day * perDay + n) * unitMs] as const,
         ),
       );
-      // What is under way is not late yet.
       const all = units.flatMap(([one, at]) =>
         one === undefined || one.kind === "none" || (one.kind === "missing" && at + unitMs > NOW) ? [] : one,
       );

@@ -8,7 +8,6 @@ import { seed } from "../../../support/drawn.ts";
 
 const FIRST_DAY = "2026-10-01";
 const MONTH = { from: "2026-11-01", to: "2026-12-01" };
-/** A billing period, across months. */
 const PERIOD = { from: "2026-10-20", to: "2026-11-20" };
 const MARKS = [50, 90, 100];
 const BUDGET = { amount: "1000", warnAt: MARKS };
@@ -26,7 +25,6 @@ test("a budget that is used up says since when, to the last digit", () => {
     });
   const exact = (day: string) => (day === "2026-11-05" ? "960.0000000001" : "39.9999999999");
   expect(stateOn("2026-11-04", exact).reached?.isSure).toBe(false);
-  // 4 x 39.9999999999 + 960.0000000001 is more than 1000.
   expect(stateOn("2026-11-06", exact)).toMatchObject({
     passed: 100,
     reached: { day: "2026-11-05", isSure: true },
@@ -48,7 +46,6 @@ const used = fc.record({
 });
 const drawn = fc.record({
   period: fc.constantFrom(MONTH, PERIOD),
-  /** Days of the period that are over; fewer than none: it has not begun. */
   over: fc.integer({ min: -3, max: 34 }),
   /** Days without data since `FIRST_DAY`. */
   without: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(60)),
@@ -99,7 +96,6 @@ function given({ day, used, state }: DrawnDay): BudgetDay {
 
 type Where = { today: string; period: typeof MONTH; mayBeLess: boolean };
 
-/** Day by day of the calendar. What later days are expected to have is the forecast's own matter (forecast.test.ts). */
 function counted(days: readonly DrawnDay[], { today, period, mayBeLess }: Where): BudgetState {
   const own = days.filter(({ day }) => day >= period.from && day < period.to);
   const isKnown = ({ state }: DrawnDay) => state === "final" || state === "provisional";

@@ -83,7 +83,6 @@ test(`a file and its table say the same (SEED=${SEED})`, () => {
   };
   for (let n = 0; n < times(300); n++) {
     const { divide_by, rules, budgets } = filesOf(random);
-    // A line each, as `left` names them.
     const list = (all: readonly object[]) => `[\n${all.map((one) => JSON.stringify(one)).join(",\n")}\n]`;
     const content = `{ divide_by: ${divide_by}, rules: ${list(rules)}, budgets: ${list(budgets)} }`;
     const file = parseOwners("owners.yaml", content);

@@ -4,7 +4,6 @@ import { parseOwners } from "../../../../src/features/owners/owner-file.ts";
 
 const parse = (content: string) => parseOwners("owners.yaml", content);
 
-/** The lines of the refusal. */
 function problemsOf(content: string): string[] {
   try {
     parse(content);
@@ -162,7 +161,6 @@ routes:
 });
 
 test.each([
-  // Not with the secret itself, which is not repeated.
   [
     "type: slack, secret: https://hooks.example/sesame",
     /^line 3, column 37: "secret" is not the name of a setting such as USAGE_ROUTE_SEARCH. [^/]+$/,
@@ -181,7 +179,6 @@ test.each([
 
 test.each([
   [{ dimension: "project" as const, id: "p 1", tags: [] }, { of: { dimension: "project", id: "p 1" } }],
-  // As views show an id of that spelling.
   [
     { dimension: "project" as const, id: "\\(none)", tags: [] },
     { of: { dimension: "project", id: "(none)" } },

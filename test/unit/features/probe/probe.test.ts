@@ -6,7 +6,6 @@ const OWN = "own";
 const USER = "(none)";
 const KEY = "sk...1234";
 const HOME = "home";
-/** By default all traces are those of the expected user and key. */
 const reading = (
   project: Record<string, number>,
   more: { workspace?: number; user?: number; api_key?: number } = {},
@@ -95,7 +94,6 @@ test("too little is lacking, too much of others is unexplained, and too much of 
 describe("with other traffic", () => {
   test("a figure outside its bounds is a difference", () => {
     const before = reading({ a: 50, b: 50, [OWN]: 1 });
-    // Others added 3 and lost 2: from 4 to 9 is possible.
     for (const [rise, difference] of [
       [3, -1],
       [4, 0],
@@ -130,7 +128,6 @@ describe("with other traffic", () => {
         let gap = 0;
         const meanwhile = () => {
           for (const { project, traces } of gaps[gap++] ?? []) {
-            // Others' figures only grow, or only shrink, between the two readings: see below.
             meter[project] = (meter[project] ?? 0) + (project === "c" ? -Math.abs(traces) : Math.abs(traces));
           }
         };

@@ -48,7 +48,6 @@ const DISPUTED = { ...SINCE, disagreements: 2, closedMonth: "2026-02-01" };
 const LOADING = { ...CALM.trust, gapDays: 3 };
 const GAP = { ...LOADING, idleDays: 2, firstIdle: "2026-04-03", lastIdle: "2026-04-04" };
 
-// Each has one trouble more than the one before it, which is more urgent.
 test.each<[string, Partial<Situation>, string, string | undefined]>([
   ["nothing", {}, "Nothing: every day that has ended is loaded. The next sync is at 10:15.", undefined],
   [

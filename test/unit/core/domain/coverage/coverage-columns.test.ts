@@ -23,7 +23,6 @@ describe("columns", () => {
     expect(rest).toEqual({ length });
     expect(columns).toHaveLength(count);
     expect([columns[0]?.start, columns.at(-1)?.end]).toEqual([day(start), day(end)]);
-    // Without a gap.
     expect(columns.slice(1).map(({ start }) => start)).toEqual(columns.slice(0, -1).map(({ end }) => end));
   });
 

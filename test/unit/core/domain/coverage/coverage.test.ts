@@ -6,7 +6,6 @@ const WEEK0 = Math.ceil(Date.UTC(2026, 0, 5) / STRIDE_MS.week) * STRIDE_MS.week;
 const day = (n: number) => WEEK0 + n * DAY_MS;
 const FETCH_TOKEN = { fetchNumber: 7, fetchedAt: day(10) + 12 * HOUR_MS };
 
-/** What a fetch in the middle of the tenth day says of a window, where three days settle. */
 const loaded = (start: number, end: number, stride: Stride) =>
   loadedIntervalsOf({ start: day(start), end: day(end), stride }, FETCH_TOKEN, {
     settleAfterMs: 3 * DAY_MS,

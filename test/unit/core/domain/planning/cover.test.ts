@@ -49,7 +49,6 @@ describe("coverBuckets", () => {
           }
           for (const bucket of inside)
             expect(windows.some(({ start, end }) => bucket >= start && bucket < end)).toBe(true);
-          // Buckets no window of the tier holds two of: each needs one of its own.
           let needed = 0;
           let reach = Number.NEGATIVE_INFINITY;
           for (const bucket of inside.sort((a, b) => a - b)) {

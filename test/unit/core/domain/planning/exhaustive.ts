@@ -3,7 +3,6 @@
  * docs/platform.md without a line of `src/`. Time is counted in whole hours.
  */
 
-/** A stride: bucket size, and the range lengths that get it. All in hours, both ends inclusive. */
 interface Row {
   readonly stride: string;
   readonly size: number;
@@ -40,7 +39,6 @@ function candidates(at: number, end: number, table: readonly Row[]): Piece[] {
   return pieces;
 }
 
-/** How far below the wanted stride a stride lies: 0 for itself; a coarser one is never good enough. */
 function steps(stride: string, wanted: string, table: readonly Row[]): number {
   const [at, top] = [stride, wanted].map((name) => table.findIndex((row) => row.stride === name));
   if (at === undefined || top === undefined) throw new Error(`no such stride: ${stride} or ${wanted}`);
@@ -55,7 +53,6 @@ export function searchBest(start: number, end: number, wanted: string): Piece[] 
   const table = PLATFORM;
   const depth = new Map(table.map((row) => [row.stride, steps(row.stride, wanted, table)]));
   const levels = table.length;
-  // best[p]: cost of [p, end): time worse than each level, then windows.
   const best: (readonly number[] | undefined)[] = [];
   const choice: (Piece | undefined)[] = [];
   best[end - start] = new Array(levels + 1).fill(0);
@@ -68,7 +65,6 @@ export function searchBest(start: number, end: number, wanted: string): Piece[] 
       const added = (level: number) => (level === levels ? 1 : below > level ? length : 0);
       const known = best[at - start];
       let order = known === undefined ? -1 : 0;
-      // Most candidates lose at once: their whole cost is not written out.
       for (let level = 0; order === 0 && level <= levels; level++) {
         order = (rest[level] as number) + added(level) - (known?.[level] as number);
       }

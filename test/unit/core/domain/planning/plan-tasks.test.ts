@@ -9,7 +9,6 @@ import { GROUPINGS, type GroupBy } from "../../../../../src/core/domain/usage/re
 const WEEK0 = Math.ceil(Date.UTC(2026, 0, 5) / STRIDE_MS.week) * STRIDE_MS.week;
 const days = (start: number, end: number) => ({ start: WEEK0 + start * DAY_MS, end: WEEK0 + end * DAY_MS });
 
-/** Scopes of every stride. Only what `missing` says for a stride is missing; without it, everything. */
 function scopes(
   groupBy: GroupBy,
   workspaceId: string,

@@ -10,7 +10,6 @@ import {
 } from "../../../../../src/core/domain/time/intervals.ts";
 import type { Interval } from "../../../../../src/core/domain/time/window.ts";
 
-/** The naive model: one bit for each of a few instants. */
 const INSTANTS = 24;
 
 function bits(intervals: readonly Interval[]): boolean[] {
@@ -30,7 +29,6 @@ function fromBits(set: readonly boolean[]): Interval[] {
   return intervals;
 }
 
-/** Any list: unsorted, overlapping, touching, empty and reversed intervals. */
 const list = fc.array(fc.record({ start: fc.nat({ max: INSTANTS }), end: fc.nat({ max: INSTANTS }) }), {
   maxLength: 8,
 });

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS, type Stride, strideOfRange } from "../../../../../src/core/domain/time/stride.ts";
 
-// Both sides of every edge of the platform's table.
 test.each<[string, number, Stride]>([
   ["1 h", HOUR_MS, "hour"],
   ["23 h", 23 * HOUR_MS, "hour"],

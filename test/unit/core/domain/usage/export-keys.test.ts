@@ -27,7 +27,6 @@ const exportOf = (days = DAYS) =>
 const keyed = (keys: ExportKeys, rows: readonly ExportRow[]) =>
   Array.from(keys.keyed(rows), ({ id, bucketHour, traces }) => [id, (bucketHour - HOUR0) / 24, traces]);
 
-/** The rows' flaw as `code: message`, or undefined. */
 const problemOf = (rows: readonly ExportRow[], days = DAYS) => {
   const keys = exportOf(days);
   try {
@@ -39,7 +38,6 @@ const problemOf = (rows: readonly ExportRow[], days = DAYS) => {
   return undefined;
 };
 
-/** A row that ends an hour late. */
 const late = (day: number) => row(day, { bucketEnd: START + (day + 1) * DAY_MS + HOUR_MS });
 
 describe("the rows of an export", () => {

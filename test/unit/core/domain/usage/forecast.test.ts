@@ -7,10 +7,8 @@ import {
 } from "../../../../../src/core/domain/usage/forecast.ts";
 
 const TODAY = "2026-11-10";
-/** 100 on weekdays and 10 at weekends, times `level`. */
 const usual = (day: string) => ([0, 6].includes(new Date(day).getUTCDay()) ? 10 : 100);
 
-/** The days before today and today, of which the last three and today are provisional. */
 function history(of: (day: string) => number | null, days = 40): DayAmount[] {
   return Array.from({ length: days + 1 }, (_, n) => {
     const day = addDays(TODAY, n - days);
@@ -68,7 +66,6 @@ test("nothing is said where less than two weeks are final, or a day of the month
       TODAY,
     ),
   ).toBeNull();
-  // Of another month it does not matter.
   expect(
     monthForecast(
       history((day) => (day === "2026-10-20" ? null : usual(day))),

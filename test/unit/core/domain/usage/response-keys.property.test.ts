@@ -20,7 +20,6 @@ const record = fc.record({
   measure: fc.constantFrom(undefined, ...MEASURES),
 });
 
-/** The same, read afterwards. */
 function modelOf(records: readonly UsageRecord[]) {
   const keys = new Map<string, { -readonly [Name in keyof ResponseKey]: ResponseKey[Name] }>();
   let isAscending = true;

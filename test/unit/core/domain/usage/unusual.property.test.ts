@@ -10,7 +10,6 @@ import { seed, times } from "../../../../support/drawn.ts";
 const SEED = seed();
 const FIRST = "2026-01-05";
 
-/** Weeks of 1,000 traces a day and 200 at weekends, which vary by a few per cent, and some days that are given. */
 function series(length: number, given: Readonly<Record<number, Partial<DayAmount>>> = {}): DayAmount[] {
   return Array.from({ length }, (_, n) => {
     const usual = n % 7 >= 5 ? 200 : 1000;
@@ -25,7 +24,6 @@ test("a day with far more or far fewer than its weekday is unusual, and says wha
   const days = series(100, { 70: { amount: 2_500 }, 82: { amount: 900 }, 93: { amount: 100 } });
   const found = unusualDays(days);
   expect(found.map(({ day }) => day)).toEqual([70, 82, 93].map((n) => addDays(FIRST, n)));
-  // A Saturday is compared with Saturdays.
   for (const [n, expected] of [1000, 200, 1000].entries())
     expect(Math.abs((found[n]?.expected ?? 0) / expected - 1)).toBeLessThan(0.06);
   expect(at(series(100))).toEqual([]);
@@ -54,7 +52,6 @@ test("a day that is not final is unusual for having much, not for having little,
 
 test("days that are missing move no weekday, and nothing is expected below zero", () => {
   const all = series(130, { 110: { amount: 900 } });
-  // Of a workspace that is no longer configured, time without usage is not expected.
   expect(unusualDays(all.filter((_, n) => n < 80 || n >= 90)).map(({ day }) => day)).toEqual([all[110]?.day]);
   const rare = series(130).map((one, n) => ({ ...one, amount: n === 120 ? 40 : n % 9 === 0 ? 1 : 0 }));
   for (const { expected } of unusualDays(rare)) expect(expected).toBeGreaterThanOrEqual(0);
@@ -65,7 +62,6 @@ test("a new level is told twice, and is what is expected afterwards", () => {
     series(140).map(({ amount }, n) => [n, n < 80 ? {} : { amount: (amount ?? 0) * 2 }]),
   );
   expect(at(series(140, level))).toEqual([80, 81]);
-  // Then half of it is unusual, which was usual before.
   expect(at(series(140, { ...level, 120: { amount: 1000 } }))).toEqual([80, 81, 120]);
 });
 

@@ -26,7 +26,6 @@ describe("a difference", () => {
     expect(explain(WEEK, parts)).toEqual(parts);
     expect(explain(WEEK, [...parts, finding(6, 8, 9), finding(-1, 1, 9)])).toEqual(parts);
     expect(explain(WEEK, [finding(0, 7, 5)])).toHaveLength(1);
-    // Opposite errors count by their sign.
     expect(explain(WEEK, [finding(0, 1, 9), finding(1, 2, -4)])).toHaveLength(2);
     expect(explain(finding(0, 7, -5), [finding(0, 1, 5)])).toBeUndefined();
   });
@@ -46,7 +45,6 @@ describe("a difference", () => {
     ["time after", finding(0, 8, 5)],
   ])("is not explained by one of another %s", (_, other) => {
     expect(explain(WEEK, [other])).toBeUndefined();
-    // Nor do its traces count beside one that explains it.
     expect(explain(WEEK, [finding(0, 1, 5), other])).toEqual([finding(0, 1, 5)]);
   });
 
@@ -63,7 +61,6 @@ test("only the narrowest findings stay: each once, and those that nothing explai
   const [first, last] = [finding(0, 1, 2), finding(6, 7, 3)];
   expect(narrowest([WEEK, first, last])).toEqual([first, last]);
   expect(narrowest([first, { ...first }, last, WEEK])).toEqual([first, last]);
-  // Of another id, scope, measure or time it is another finding.
   const others = [
     finding(0, 1, 2, { dimensionId: "b" }),
     finding(0, 1, 2, { scopeId: 2 }),

@@ -5,8 +5,6 @@ import type { Interval } from "../../../../../src/core/domain/time/window.ts";
 import { notCompared } from "../../../../../src/core/pipeline/proof/reconcile-parts.ts";
 import type { ScopeState } from "../../../../../src/core/store/catalog/scopes.ts";
 
-/** What a reconciliation says that it did not compare, against a model that looks at each day, or hour, by itself. */
-
 const START = Date.UTC(2026, 0, 5);
 const DAYS = 8;
 
@@ -44,7 +42,6 @@ test("each ended day or hour that was asked for and is not final is counted once
       const { stride, unit, requested, final, provisional, failed, now, dataStart, isAvailable, isKept } =
         given;
       const state = {
-        // As in the store: no time is both.
         coverage: [
           ...final.map((part) => ({ ...part, final: true })),
           ...provisional.map((part) => ({ ...part, final: false })),
@@ -66,7 +63,6 @@ test("each ended day or hour that was asked for and is not final is counted once
         else if (isIn(failed, at)) expected.failed += scopes;
         else if (!isKept || isOld) expected.notKept += scopes;
         else if (!isAvailable) expected.notAvailable += scopes;
-        // What is too young to be final is not late.
         else if (isYoung) expected.provisional += scopes;
         else expected.missing += scopes;
       }

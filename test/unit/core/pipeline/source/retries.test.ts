@@ -13,7 +13,6 @@ describe("the shares of a rate limit", () => {
       const perSecond = ({ max, duration }: typeof fetch) => (max * 10_000) / duration;
       expect(perSecond(fetch) + perSecond(control), `${limit}`).toBe(limit);
       for (const share of [fetch, control]) expect(share.max, `${limit}`).toBeGreaterThanOrEqual(1);
-      // A tenth is for control jobs.
       if (limit >= 10) expect(control.max, `${limit}`).toBe(Math.floor(limit / 10));
     }
   });
@@ -51,12 +50,10 @@ describe("the pause after an error of the platform", () => {
   ])("of any other error is random up to a bound that doubles, attempt %i", (attempt, bound) => {
     const pauses = Array.from({ length: 200 }, () => pauseOf(said({ status: 500 }), attempt));
     expect(Math.max(...pauses)).toBeLessThanOrEqual(bound);
-    // Full jitter: two hundred clients do not come back together.
     expect(Math.max(...pauses) - Math.min(...pauses)).toBeGreaterThan(bound / 2);
   });
 });
 
-/** Fails with each error in turn, then responds. */
 async function run(errors: readonly Error[], more: { attempts?: number; signal?: AbortSignal } = {}) {
   const left = [...errors];
   const logs: Record<string, unknown>[] = [];

@@ -4,8 +4,6 @@ import type { Interval } from "../../../../../src/core/domain/time/window.ts";
 import { clipToFuture, keptDemand, routineDemand } from "../../../../../src/core/pipeline/sync/plan.ts";
 import type { ServerCapability } from "../../../../../src/core/store/catalog/server-capabilities.ts";
 
-/** What a sync keeps and asks for, by the clock and by what the server can do. */
-
 const NOW = Date.parse("2026-03-10T05:20:00Z");
 const DATA_START = Date.parse("2026-03-01T00:00:00Z");
 
@@ -21,7 +19,6 @@ const shown = (wanted: readonly { stride: Stride; range: Interval }[]) =>
   wanted.map(({ stride, range }) => `${stride} ${instant(range.start)} ${instant(range.end)}`);
 
 const DAYS = "day 2026-03-01T00 2026-03-11T00";
-/** From the UTC day on which the first of the last 48 hours lies. */
 const HOURS = "hour 2026-03-08T00 2026-03-10T06";
 
 test("a sync keeps days for all time and hours for as long as is set, with the day and the hour under way", () => {

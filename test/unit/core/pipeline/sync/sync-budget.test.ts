@@ -8,7 +8,6 @@ const DATA_START = Date.parse("2026-01-05T00:00:00Z");
 
 const PUT_OFF = { source: "eu", tasks: 1, byHour: 0, quiet: 0, ahead: 1 };
 
-/** Days are final after three days, and no hours are kept beyond an hour. */
 function source({
   workspaces = 1,
   meters = [["traces", DATA_START]] as [Meter, number][],
@@ -34,9 +33,7 @@ function source({
 }
 
 test("a sync asks for the days and hours that are not final: for workspaces at once, else for each", () => {
-  // Four dimensions in days and in hours. The hour under way and the one before lie in one window.
   expect(syncBudget(source({}), NOW)).toMatchObject({ needed: 8, added: [], problem: undefined });
-  // By workspace they are asked for together.
   expect(syncBudget(source({ workspaces: 3 }), NOW).needed).toBe(2 + 2 * 3 * 3);
   expect(syncBudget(source({ workspaces: 0 }), NOW).needed).toBe(0);
 });
@@ -49,7 +46,6 @@ test("what other usage adds is named, from where it begins", () => {
     ],
   });
   expect(syncBudget(both, NOW)).toMatchObject({ needed: 12, added: [{ meter: "longlived", requests: 4 }] });
-  // One that begins tomorrow adds nothing yet.
   const later = source({
     meters: [
       ["traces", DATA_START],
@@ -67,7 +63,6 @@ test("what is put off is named, with about when its turn comes; where nothing is
     putOff: null,
     problem: undefined,
   });
-  // A first load waits for long, whatever a sync needs: a quarter of nine requests in ten seconds.
   const { putOff, problem } = syncBudget(
     source({ putOff: { source: "eu", tasks: 1200, byHour: 900, quiet: 30, ahead: 1620 } }),
     NOW,

@@ -128,7 +128,6 @@ describe("usage", () => {
   });
 });
 
-/** Asks for an export and reads all of it. */
 async function exported(client: BillingClient) {
   const response = await client.exportCsv(QUERY);
   try {

@@ -1,7 +1,5 @@
 import { Spool } from "../../../../../src/core/platform/billing/export.ts";
 
-/** Prints the most MB of received pieces that were in memory while a spool took 131 MB. */
-
 const spool = new Spool();
 let most = 0;
 for (let piece = 0; piece < 2000; piece++) {

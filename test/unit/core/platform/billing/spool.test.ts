@@ -7,7 +7,6 @@ import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { Spool } from "../../../../../src/core/platform/billing/export.ts";
 
-/** A folder for temporary files of this test's own. */
 function ownFolder(): string {
   const before = process.env.TMPDIR;
   const folder = mkdtempSync(join(tmpdir(), "usage-etl-spool-"));

@@ -69,7 +69,6 @@ function setup(url: string, options: Partial<PlatformHttpOptions> = {}) {
   const client = clientOf(url, { clock, onResponse: () => void responses++, ...options });
   return {
     clock,
-    /** Time passes once a head has come. */
     afterHead: (step: () => void) => () => void (responses > 0 && step()),
     usage: (onRecords: (records: unknown[]) => void = () => {}, signal?: AbortSignal) =>
       client.usage(QUERY, { onRecords, signal }),
@@ -79,7 +78,6 @@ function setup(url: string, options: Partial<PlatformHttpOptions> = {}) {
 }
 
 describe("a response that drips a byte every 2 s", () => {
-  /** The clock, and the error that the call ends with. */
   async function dripped(request: "usage" | "exportCsv" | "workspaces", head = CHUNKED, whole?: Buffer) {
     let drip = () => {};
     const url = await server((socket) => {
@@ -161,7 +159,6 @@ describe("a response is read to its end", () => {
     const response = usage((records) => {
       received += records.length;
     });
-    // 17 KB every 4 s, one after the other is read: slow, and above the least rate.
     const step = afterHead(() => {
       if (received < sent * 200 || sent > 100) return;
       clock.pass(4000);
@@ -207,7 +204,6 @@ describe("a body without an end is ended at the limit", () => {
   const records = Buffer.from(`${RECORD},`.repeat(500));
   const rows = Buffer.from("2026-01-05T00:00:00Z,2026-01-06T00:00:00Z,p,name,1\n".repeat(500));
   const bomb = gzipSync(Buffer.alloc(100_000_000, " "));
-  // Stored blocks of no bytes: a gzip that grows and decodes to nothing.
   const empty = Buffer.from("000000ffff".repeat(2000), "hex");
   const zipHead = Buffer.from("1f8b0800000000000003", "hex");
 

@@ -156,7 +156,6 @@ test("a tunnel that carries nothing ends within the limit of a connection", asyn
   const proxy = await startForwardProxy({ hosts: {} });
   proxy.manner = "stalls";
   setProxies({ HTTPS_PROXY: proxy.url });
-  // undici's own limit of a connection is 10 s.
   const timeouts = { connectMs: 200, headersMs: 4_000 };
   const error = await rejection(textOf(clientOf("https://platform.test", { timeouts })));
   expect(error).toMatchObject({
@@ -181,7 +180,6 @@ test.each(["https", "http"])(
     expect(error).toMatchObject({ code: "timeout", retryable: true });
     expect(error.message).toContain(`through the proxy ${proxy.url}`);
     expect(error.next).toMatch(/Check HTTPS?_PROXY/);
-    // A later request does not wait for the lost one.
     proxy.manner = 403;
     expect(await rejection(textOf(http))).toMatchObject({ message: expect.stringContaining("403") });
   },

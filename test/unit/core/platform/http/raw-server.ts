@@ -22,18 +22,15 @@ export const QUERY: UsageQuery = {
 interface RawResponse {
   readonly bytes: string | Buffer;
   readonly closing: "keep" | "end" | "reset";
-  /** Sent alone, once `bytes` were flushed. */
   readonly more?: string | Buffer;
 }
 
 interface RawServer {
   readonly url: string;
-  /** Heads of the requests, in order. */
   readonly requests: string[];
   readonly connections: () => number;
 }
 
-/** A TCP server that responds each request head by `answer`, byte for byte. Closed when the test ends. */
 export async function rawServer(
   response: (head: string, index: number) => RawResponse | undefined,
 ): Promise<RawServer> {
@@ -70,7 +67,6 @@ function send(socket: Socket, raw: RawResponse): void {
   });
 }
 
-/** A client on `url`, closed when the test ends. */
 export function clientOf(url: string, options: Partial<PlatformHttpOptions> = {}): BillingClient {
   const client = createBillingClient(new PlatformHttp({ baseUrl: url, apiKey: KEY, ...options }));
   onTestFinished(() => client.close());
@@ -79,7 +75,6 @@ export function clientOf(url: string, options: Partial<PlatformHttpOptions> = {}
 
 type Framed = "length" | "chunked" | "close";
 
-/** A response with status 200 whose body is framed this way; `headers` are whole lines. */
 export function framed(body: string | Buffer, framing: Framed, headers: readonly string[] = []): Buffer {
   const bytes = Buffer.from(body);
   const line =
@@ -100,13 +95,11 @@ export function framed(body: string | Buffer, framing: Framed, headers: readonly
   return Buffer.concat([head, ...coded, Buffer.from("0\r\n\r\n")]);
 }
 
-/** A response with a status and a body of known length. */
 export function status(line: string, body: string, headers: readonly string[] = []): RawResponse {
   const head = [`HTTP/1.1 ${line}`, `content-length: ${Buffer.byteLength(body)}`, ...headers].join("\r\n");
   return { bytes: `${head}\r\n\r\n${body}`, closing: "keep" };
 }
 
-/** What a promise is rejected with; a promise that resolves fails the test. */
 export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   let value: unknown;
   try {

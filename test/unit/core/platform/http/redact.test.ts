@@ -19,7 +19,6 @@ describe("createRedactor", () => {
     const secret = fc.string({ minLength: 2, maxLength: 40 }).filter((text) => /^[\x21-\x7e]+$/.test(text));
     fc.assert(
       fc.property(secret, (text) => {
-        // Dots around: what is hidden is the secret, not its surroundings.
         const encoded = [text, encodeURIComponent(text), encodeURI(text), JSON.stringify(text).slice(1, -1)];
         const hide = createRedactor(text);
         for (const form of encoded) expect(hide(`\n${form}\n`)).toBe("\n[redacted]\n");

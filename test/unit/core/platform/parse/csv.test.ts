@@ -201,8 +201,6 @@ describe("An export read with csv-parse", () => {
   });
 });
 
-/** The fast cutter gives the same rows and lines as csv-parse, or refuses the body. */
-
 const seed = 20_260_105;
 async function readBy(
   Cutter: typeof PlainCsv | typeof CarefulCsv,
@@ -222,7 +220,6 @@ async function readBy(
 describe("An export read by the fast cutter", () => {
   it("is left to csv-parse if a row has 400,000 characters, which is within csv-parse's bound", async () => {
     const body = `${COLUMNS}\n${project("P", "x".repeat(400_000), "1")}\n`;
-    // Compares less than the rows, for a short message.
     expect((await readBy(PlainCsv, body)) === "refused").toBe(true);
     expect((await readBy(CarefulCsv, body)).length).toBe(1);
   });
@@ -242,7 +239,6 @@ describe("An export read by the fast cutter", () => {
       .map(([id, name, count]) => project(id, name, count));
     const line = fc.oneof({ weight: 30, arbitrary: row }, fc.constantFrom("", '""', "\\.", "a,b", "x"));
     const eol = fc.oneof({ weight: 30, arbitrary: fc.constantFrom("\n", "\r\n") }, fc.constant("\r"));
-    /** Bodies that were read, without a byte order mark and with one. */
     const plain: [number, number] = [0, 0];
     await fc.assert(
       fc.asyncProperty(

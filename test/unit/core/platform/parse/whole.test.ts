@@ -30,7 +30,6 @@ function responseOf({ framing, gzip, connection }: (typeof CASES)[number]) {
   return framed(gzip ? GZIP : BODY, framing, headers);
 }
 
-/** `run` for every number below `count`, eight at a time. */
 async function forEach(count: number, run: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
   await Promise.all(

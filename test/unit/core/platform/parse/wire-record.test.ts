@@ -28,7 +28,6 @@ describe("fromWireRecord", () => {
     ["project", { project_id: UPPER, project_name: "P", extra: [1] }, null, LOWER, "P"],
     ["project", { project_id: "p", workspace_id: UPPER }, LOWER, "p", null],
     ["user", { user_id: "U1", user_email: "a@example.com" }, null, "U1", "a@example.com"],
-    // Whoever's address stands beside it: usage without an id is nobody's.
     ["user", { user_id: null, user_email: "a@example.com" }, null, "", null],
     ["project", { project_name: "P" }, null, "", null],
     ["api_key", { api_key_short_key: "lsv2...Ab", api_key_id: UPPER }, null, "lsv2...Ab", null],
@@ -95,7 +94,6 @@ describe("fromWireRecord", () => {
     ["2026-01-05T01:00", 3_600_000],
   ])("reads %s as UTC", (bucket, offset) => {
     expect(read({ time_bucket: bucket, dimensions: {} }).bucketStart).toBe(Date.UTC(2026, 0, 5) + offset);
-    // A second time from memory.
     expect(read({ time_bucket: bucket, dimensions: {} }).bucketStart).toBe(Date.UTC(2026, 0, 5) + offset);
   });
 
