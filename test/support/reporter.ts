@@ -5,10 +5,10 @@ import { withCounterparts } from "../tools/counterparts.ts";
 
 /**
  * Ends a run with a list of what was skipped and why. `COMPATIBILITY=write` also writes what was run against which counterpart into
- * docs/compatibility.md; counterparts that this run did not use keep their row.
+ * docs/reference/compatibility.md; counterparts that this run did not use keep their row.
  */
 
-const PAGE = new URL("../../docs/compatibility.md", import.meta.url);
+const PAGE = new URL("../../docs/reference/compatibility.md", import.meta.url);
 
 export default class SaysWhatWasSkipped implements Reporter {
   #named: RegExp | undefined;

@@ -375,9 +375,9 @@ describe("Python", () => {
     },
   );
 
-  test("the programs of docs/python.md give the sum of Postgres, with all digits", async ({ skip }) => {
+  test("the programs of docs/bi.md give the sum of Postgres, with all digits", async ({ skip }) => {
     if (absent !== undefined) return skip(absent);
-    const page = readFileSync(new URL("../../docs/python.md", import.meta.url), "utf8");
+    const page = readFileSync(new URL("../../docs/bi.md", import.meta.url), "utf8");
     const programs = [...page.matchAll(/```python\n(.*?)```/gs)].map(([, text = ""]) =>
       text.replaceAll(/postgresql(\+\w+)?:\/\/[^"]*/g, (_, driver = "") =>
         database.href.replace("postgresql:", `postgresql${driver}:`),

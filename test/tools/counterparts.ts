@@ -107,7 +107,7 @@ const python = (
   tests,
 });
 
-/** In the order of docs/compatibility.md. */
+/** In the order of docs/reference/compatibility.md. */
 const COUNTERPARTS: readonly Counterpart[] = [
   npm(
     "@duckdb/node-api",
@@ -183,7 +183,7 @@ const COUNTERPARTS: readonly Counterpart[] = [
   ...["psycopg", "sqlalchemy", "asyncpg", "adbc-driver-postgresql", "pyodbc", "polars"].map((name) =>
     python(["readers", name], "reads every view whole", "clients.test.ts", `Python > ${name} `),
   ),
-  python(["readers", "pandas"], "runs the programs of python.md", "clients.test.ts", "Python > the programs"),
+  python(["readers", "pandas"], "runs the programs of bi.md", "clients.test.ts", "Python > the programs"),
   ...["mcp", "fastmcp", "openai-agents", "pydantic-ai-slim"].map((name) =>
     python(["mcp", name], "lists and calls our tools", "mcp-clients.test.ts", `${name} `),
   ),
@@ -221,6 +221,6 @@ export function withCounterparts(
   });
   const [begin, end] = ["| --- | --- | --- | --- | --- |\n", "\n<!-- end of the written part -->"];
   const [from, to] = [page.indexOf(begin), page.indexOf(end)];
-  if (from < 0 || to < from) throw new Error("docs/compatibility.md lacks its table.");
+  if (from < 0 || to < from) throw new Error("docs/reference/compatibility.md lacks its table.");
   return `${page.slice(0, from)}${begin}${rows.map((row) => `${row}\n`).join("")}${page.slice(to)}`;
 }

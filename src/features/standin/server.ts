@@ -25,7 +25,7 @@ import { threads } from "./routes/threads.ts";
 
 /**
  * The stand-in imports no code of the program: a shared type would hide a wrong assumption. Comments name the source of each
- * rule: a section of docs/platform.md or docs/platform-agents.md, "documented" (by the platform or the protocol), "seen" (in
+ * rule: a section of docs/platform.md, "documented" (by the platform or the protocol), "seen" (in
  * client code or on servers), "measured" (on the real server), "our guess", or "our own". Instants are epoch ms. Unless a comment or a setting says otherwise, unknown parameters and fields
  * are refused (our guess).
  */

@@ -7,7 +7,7 @@ import { startServer, VERSIONS, type Version } from "./servers.ts";
 import "./sdks.ts";
 import "./probe.ts";
 
-/** Every rule of docs/platform-agents.md, on the platform's own server of two versions and on the stand-in. */
+/** Every rule of measured.md, on the platform's own server of two versions and on the stand-in. */
 
 const MODES = { "0.16.7": "live", "0.4.21": "specified" } as const;
 const LEAST_RULES = 130;

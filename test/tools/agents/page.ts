@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { RULES, RULES_OFF } from "./rules.ts";
 import { VERSIONS, type Version } from "./servers.ts";
 
-/** docs/platform-agents.md: what each version responds to each rule, and where the stand-in responds something else. */
+/** measured.md: what each version responds to each rule, and where the stand-in responds something else. */
 
-const PAGE = new URL("../../../docs/platform-agents.md", import.meta.url);
+const PAGE = new URL("./measured.md", import.meta.url);
 const ROW = /^\| (.+?) \| (.+?) \| (.*?) \|(?: ([SM]) \|)?$/;
 
 export type Responses = ReadonlyMap<string, string>;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as wait } from "node:timers/promises";
 
 /**
- * Each rule of docs/platform-agents.md is a request, or some, and a short text of what the server responds. The page has the texts of
+ * Each rule of measured.md is a request, or some, and a short text of what the server responds. The page has the texts of
  * the real servers. Rules run beside each other, each on a thread of its own.
  */
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { Refusal } from "./refusal.ts";
 
 /**
- * docs/platform-agents.md, Threads and Runs. Only one run of a thread is active. A new run's strategy decides what happens to
+ * docs/platform.md, Agent server. Only one run of a thread is active. A new run's strategy decides what happens to
  * earlier runs. The trace of a removed run stays billed.
  */
 export type RunStatus = "pending" | "running" | "success" | "error" | "interrupted";

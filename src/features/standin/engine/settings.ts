@@ -27,7 +27,7 @@ export interface Settings {
   framing: "length" | "chunked" | "close";
   /** True removes `/a2a` and the agent cards. */
   http: { disable_a2a: boolean };
-  /** `specified`: like server 0.4.21. `live`: like 0.16.7 (docs/platform-agents.md). */
+  /** `specified`: like server 0.4.21. `live`: like 0.16.7 (docs/platform.md, Agent server). */
   a2a: "specified" | "live";
   /** Off: the route is missing (docs/platform.md, Sandbox costs). */
   sandboxes: "on" | "off";

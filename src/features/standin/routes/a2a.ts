@@ -18,7 +18,7 @@ import {
   updatesOf,
 } from "./a2a-wire.ts";
 
-/** docs/platform-agents.md, A2A: `specified` is like server 0.4.21, `live` like 0.16.7. A context is a thread. */
+/** docs/platform.md, Agent server: `specified` is like server 0.4.21, `live` like 0.16.7. A context is a thread. */
 export function agentToAgent(world: World, engine: RunEngine): Route[] {
   const isLive = () => world.settings.a2a === "live";
   const route = (

@@ -29,7 +29,7 @@ const WIRE = {
   description: null,
 };
 
-/** docs/platform-agents.md, Assistants and the server. There is one assistant, and none can be created. */
+/** docs/platform.md, Agent server. There is one assistant, and none can be created. */
 export function assistants(world: World, engine: RunEngine): Route[] {
   const route = (...given: [Route["method"], string, Parameters<typeof agentRoute>[3]]) =>
     agentRoute(engine, ...given);

@@ -15,7 +15,7 @@ import {
 
 const MODES = ["values", "updates", "messages-tuple"] as const;
 const modes = z.union([z.enum(MODES), z.array(z.enum(MODES))]).default("values");
-/** docs/platform-agents.md, Runs. Other fields are ignored (measured), except modes of streams that the stand-in lacks. */
+/** docs/platform.md, Agent server. Other fields are ignored (measured), except modes of streams that the stand-in lacks. */
 const newRun = z.looseObject({
   assistant_id: z.string(),
   input: values,

@@ -13,7 +13,7 @@ import {
 import { type Exchange, json, type Route } from "../http/route.ts";
 import type { Response } from "../http/wire.ts";
 
-/** docs/platform-agents.md. Unknown fields and parameters are accepted (measured). */
+/** docs/platform.md, Agent server. Unknown fields and parameters are accepted (measured). */
 const path = z.object({ thread: z.guid().default(""), run: z.guid().default("") });
 const metadata = z.record(z.string(), z.unknown()).nullish();
 const newThread = z.looseObject({
