@@ -83,7 +83,7 @@ function mixed(word: number, before: number, turn: number, after: number): numbe
   return Math.imul(rotated(Math.imul(word, before), turn), after);
 }
 
-export function rotated(word: number, by: number): number {
+function rotated(word: number, by: number): number {
   return (word << by) | (word >>> (32 - by));
 }
 

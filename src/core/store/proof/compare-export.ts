@@ -1,15 +1,12 @@
 import { sql } from "kysely";
 import type { FetchToken } from "../../domain/coverage/finality.ts";
-import { HOUR_MS } from "../../domain/time/stride.ts";
-import type { Window } from "../../domain/time/window.ts";
-import type { ExportContent } from "../../domain/usage/export-content.ts";
 import { splitByAccess } from "../access/workspace-access.ts";
 import { overlaps } from "../catalog/scope-time.ts";
 import { lockScopes } from "../catalog/scopes.ts";
 import { keepProof, markReconciled } from "../coverage/proved-time.ts";
-import type { Store, Transaction } from "../db/database.ts";
+import type { Store } from "../db/database.ts";
 import { type Database, query } from "../db/query.ts";
-import { type StagedExport, stageExport, TooManyKeys, tablesOf } from "./export-stage.ts";
+import { type StagedExport, stageExport } from "./export-stage.ts";
 import { findDifferences } from "./find-differences.ts";
 import { keepDifferences } from "./write-differences.ts";
 
@@ -31,38 +28,17 @@ export interface Comparison {
   readonly notFinal: readonly number[];
 }
 
-type Buckets = ReadonlySet<number> | undefined;
-
 /**
- * Compares the final stored records of a window with its export, in one transaction. Buckets with equal content are done; the
- * others are streamed into a temporary table and compared by key in one statement. Stores each difference, closes those that
- * are not found again, and marks time without differences as reconciled. Throws `ExportError` and errors of reading the export,
- * without any change.
+ * Compares the final stored records of a window with its export, by key, in one transaction. Stores each difference, closes those
+ * that are not found again, and marks time without differences as reconciled. Throws `ExportError` and errors of reading the
+ * export, without any change.
  */
 export async function compareExport(store: Store, exported: ExportedWindow): Promise<Comparison> {
-  // If the export may lack its end, no bucket is known to be complete, so all rows are compared by key.
-  let buckets: Buckets = exported.whole ? new Set() : undefined;
-  for (;;) {
-    const comparison = await compareBuckets(store, exported, buckets).catch((error) => {
-      if (error instanceof TooManyKeys) return { again: undefined };
-      throw error;
-    });
-    if ("outcome" in comparison) return comparison;
-    buckets = comparison.again;
-  }
-}
-
-/** `again`: buckets that must be compared record by record first. */
-async function compareBuckets(
-  store: Store,
-  exported: ExportedWindow,
-  buckets: Buckets,
-): Promise<Comparison | { again: Buckets }> {
   return store.transaction(async (transaction) => {
     const { db } = transaction;
     const { window, fetchToken, scopeIds, whole } = exported;
     // The export is read before the locks, so that no load waits for that.
-    const stage = await stageExport(transaction, { ...exported, buckets });
+    const stage = await stageExport(transaction, exported);
     const { rows, traces } = stage;
     // Loads of these scopes wait, so that coverage and records show the same moment.
     await lockScopes(db, scopeIds);
@@ -71,21 +47,7 @@ async function compareBuckets(
     const { proven, unverified } = await splitByAccess(db, { response: stage, scopeIds, fetchToken });
     const compared = proven.filter((id) => final.has(id));
     const within = { window, fetchToken, scopeIds: compared, whole };
-    let equalRecords = 0;
-    if (stage.content !== undefined && buckets !== undefined) {
-      const { content } = stage;
-      const requested = { window, scopeIds, compared, content, staged: buckets };
-      const outside = await differingBuckets(transaction, requested);
-      // Buckets that changed since the first comparison may change again, so the third one takes all buckets.
-      if (outside.differing.size > 0) return { again: buckets.size === 0 ? outside.differing : undefined };
-      equalRecords = outside.equalRecords;
-    }
-    const isPart = stage.content !== undefined;
-    const { compared: keys, found } = await findDifferences(transaction, {
-      ...within,
-      stage,
-      buckets: isPart ? buckets : undefined,
-    });
+    const { compared: keys, found } = await findDifferences(transaction, { ...within, stage });
     const hasDifferences = found > 0 || !isClean;
     if (hasDifferences) await keepDifferences(transaction, { ...within, isFolded: stage.isFolded });
     // An export whose end is not proven may lack rows, so it reconciles nothing.
@@ -93,7 +55,7 @@ async function compareBuckets(
     if (hasDifferences || whole) await keepProof(db, compared);
     return {
       outcome: "compared",
-      compared: equalRecords + keys,
+      compared: keys,
       rows,
       traces,
       unverified,
@@ -129,76 +91,4 @@ async function coverageOf(
     isOutdated: rows.some((row) => row.outdated),
     final: new Set(rows.filter((row) => row.final).map((row) => row.scope_id)),
   };
-}
-
-interface Requested {
-  readonly window: Window;
-  /** Scope of each workspace, by its index. Only the scopes in `compared` are compared. */
-  readonly scopeIds: readonly number[];
-  readonly compared: readonly number[];
-  readonly content: ExportContent;
-  readonly staged: ReadonlySet<number>;
-}
-
-/**
- * Computes the content of stored records, by bucket and scope, as `ExportContent` does. Digests of coverage are not used,
- * because a reconciliation proves the tables. Returns the hours of the unequal buckets, and the number of stored records in the
- * buckets that are not staged.
- */
-async function differingBuckets(
-  { client }: Transaction,
-  { window, scopeIds, compared, content, staged }: Requested,
-): Promise<{ differing: Set<number>; equalRecords: number }> {
-  const { records, bucket, instant } = tablesOf(window.stride);
-  const { rows } = await client.query<{
-    scope_id: number;
-    seconds: number;
-    stored: number;
-    records: number;
-    traces: string;
-    hash: string;
-  }>(
-    // The seed of a series is computed once, not for each record.
-    `WITH kept AS MATERIALIZED (
-       SELECT s.series_id, s.scope_id,
-              ('x' || encode(substring(sha256(convert_to(e.external_id || E'\n' || s.measure, 'UTF8')) FOR 8), 'hex'))::bit(64)::bigint AS seed
-       FROM usage.series s JOIN usage.entity e USING (entity_id)
-       WHERE s.scope_id = ANY ($1::integer[])
-     ), content AS (
-       SELECT k.scope_id, r.bucket_start, count(*) AS stored, count(*) FILTER (WHERE r.traces <> 0) AS records,
-              sum(r.traces) AS traces, bit_xor(hashint8extended(r.traces, k.seed)) FILTER (WHERE r.traces <> 0) AS hash
-       FROM kept k JOIN ${records} r USING (series_id)
-       WHERE r.bucket_start >= ${bucket("$2")} AND r.bucket_start < ${bucket("$3")}
-       GROUP BY k.scope_id, r.bucket_start
-     )
-     SELECT scope_id, extract(epoch FROM ${instant("r.bucket_start")})::bigint AS seconds, stored, records, traces::text AS traces,
-            coalesce(hash, 0)::text AS hash
-     FROM content r`,
-    [compared, new Date(window.start).toISOString(), new Date(window.end).toISOString()],
-  );
-  const found = new Map(rows.map((row) => [`${row.scope_id} ${row.seconds}`, row]));
-  const differing = new Set<number>();
-  let equalRecords = 0;
-  for (const scopeId of compared) {
-    const workspace = scopeIds.indexOf(scopeId);
-    for (const hour of content.hours()) {
-      const key = `${scopeId} ${hour * (HOUR_MS / 1000)}`;
-      const stored = found.get(key);
-      found.delete(key);
-      if (staged.has(hour)) continue;
-      equalRecords += stored?.stored ?? 0;
-      const exported = content.of(workspace, hour);
-      const isEqual =
-        exported !== undefined &&
-        exported.records === (stored?.records ?? 0) &&
-        String(exported.traces) === (stored?.traces ?? "0") &&
-        String(exported.hash) === (stored?.hash ?? "0");
-      if (!isEqual) differing.add(hour);
-    }
-  }
-  for (const { seconds } of found.values()) {
-    const hour = seconds / (HOUR_MS / 1000);
-    if (!staged.has(hour)) differing.add(hour);
-  }
-  return { differing, equalRecords };
 }

@@ -1,11 +1,9 @@
-import { hash } from "node:crypto";
 import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import { ExportKeys, type ExportNotes, type ExportRow } from "../../domain/usage/export.ts";
-import { type ContentKey, ExportContent } from "../../domain/usage/export-content.ts";
 import type { Meter } from "../../domain/usage/meter.ts";
 import { dimensionOf } from "../../domain/usage/record.ts";
-import type { NumberedRow, Requested, ResponseKey } from "../../domain/usage/response-keys.ts";
+import type { Requested } from "../../domain/usage/response-keys.ts";
 import { copyBatches, copyText } from "../db/copy.ts";
 import type { Transaction } from "../db/database.ts";
 import { recordTable } from "../load/load-statements.ts";
@@ -16,8 +14,6 @@ export interface StagedExport extends Requested {
   readonly scopeIds: readonly number[];
   /** Most keys in memory; default: 60 MB of keys. */
   readonly mostKeys?: number;
-  /** Hours of the buckets whose rows are staged. Of other buckets only the content is kept. Undefined: all are staged. */
-  readonly buckets?: ReadonlySet<number> | undefined;
   /** Each call yields all rows from the first. Returns true if the last row has no line end and may be cut. */
   readonly rows: () => AsyncIterable<readonly ExportRow[], unknown>;
 }
@@ -25,7 +21,6 @@ export interface StagedExport extends Requested {
 export interface Stage {
   readonly rows: number;
   readonly traces: number;
-  readonly content: ExportContent | undefined;
   /** True if a key may have several rows in a bucket, which the comparison adds up. */
   readonly isFolded: boolean;
   /** True if tables exist for further names of a key, and for buckets with a wrong end. */
@@ -34,9 +29,6 @@ export interface Stage {
   readonly unended: ExportKeys["last"];
   named(): Set<number>;
 }
-
-/** The keys exceed memory. A key may come again under another number, so all buckets must be staged and added up. */
-export class TooManyKeys extends Error {}
 
 export function tablesOf(stride: Window["stride"]) {
   const { name: records, bucketType } = recordTable(stride);
@@ -76,8 +68,7 @@ const LARGE = 10_000;
 
 /**
  * Streams an export into temporary tables: rows as numbers, keys and names once each. Memory does not grow with the rows.
- * Throws `ExportError`, `TooManyKeys` if only some buckets are to be staged, and errors of reading the rows. The caller then
- * rolls back.
+ * Throws `ExportError` and errors of reading the rows. The caller then rolls back.
  */
 export async function stageExport({ client }: Transaction, staged: StagedExport): Promise<Stage> {
   const { staged: table, bucketType } = tablesOf(staged.window.stride);
@@ -87,7 +78,6 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
   const keys = new ExportKeys(staged, staged.mostKeys);
   const batches = staged.rows()[Symbol.asyncIterator]();
   let [hasMoreNames, hasEnds, isLastUnended] = [false, false, false];
-  let content: ExportContent | undefined;
   try {
     let isDone = false;
     const untilFull = async function* () {
@@ -101,21 +91,14 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
         yield keys.keyed(next.value);
       }
     };
-    const { buckets } = staged;
-    if (buckets !== undefined) content = new ExportContent(staged.window, staged.scopeIds.length);
-    const partly = async function* (into: ExportContent, hours: ReadonlySet<number>) {
-      for await (const rows of untilFull()) yield addedTo(into, { rows, hours, keys });
-    };
     do {
-      const toStage = content === undefined || buckets === undefined ? untilFull() : partly(content, buckets);
-      await copyBatches(client, { table, idColumn: "key", bucketType, batches: toStage });
+      await copyBatches(client, { table, idColumn: "key", bucketType, batches: untilFull() });
       const notes = keys.take();
       const names = moreNamesOf(notes);
       hasMoreNames ||= names.length > 0;
       hasEnds ||= notes.ends.length > 0;
       await writeKeys(client, staged, notes);
       if (names.length + notes.ends.length > 0) await writeNotes(client, names, notes);
-      if (!isDone && content !== undefined) throw new TooManyKeys();
     } while (!isDone);
   } finally {
     await batches.return?.();
@@ -125,30 +108,12 @@ export async function stageExport({ client }: Transaction, staged: StagedExport)
   return {
     rows: keys.rows,
     traces: keys.traces,
-    content,
     isFolded: !keys.isAscending,
     hasMoreNames,
     hasEnds,
     unended: isLastUnended ? keys.last : undefined,
     named: () => keys.named,
   };
-}
-
-function contentKeyOf({ workspace, dimensionId, measure }: ResponseKey): ContentKey {
-  const digest = hash("sha256", `${dimensionId}\n${measure}`, "buffer");
-  return { workspace, seed: [digest.readInt32BE(0), digest.readInt32BE(4)] };
-}
-
-function* addedTo(
-  content: ExportContent,
-  given: { rows: Iterable<NumberedRow>; hours: ReadonlySet<number>; keys: ExportKeys },
-): Generator<NumberedRow, void, undefined> {
-  const { rows, hours, keys } = given;
-  const keyOf = (id: number) => contentKeyOf(keys.keyOf(id));
-  for (const row of rows) {
-    content.add(row, keyOf);
-    if (hours.has(row.bucketHour)) yield row;
-  }
 }
 
 /** `$1` is the source, `$2` the dimension. */

@@ -1,4 +1,3 @@
-import { HOUR_MS } from "../../domain/time/stride.ts";
 import type { Window } from "../../domain/time/window.ts";
 import { ExportError } from "../../domain/usage/export.ts";
 import type { Transaction } from "../db/database.ts";
@@ -9,7 +8,6 @@ interface Compared {
   readonly scopeIds: readonly number[];
   readonly whole: boolean;
   readonly stage: Stage;
-  readonly buckets?: ReadonlySet<number> | undefined;
 }
 
 /**
@@ -21,17 +19,13 @@ export async function findDifferences(
   { client }: Transaction,
   compared: Compared,
 ): Promise<{ compared: number; found: number }> {
-  const { window, scopeIds, whole, stage, buckets } = compared;
+  const { window, scopeIds, whole, stage } = compared;
   const sql = statements(window.stride, stage);
   const within = [scopeIds, new Date(window.start).toISOString(), new Date(window.end).toISOString(), whole];
-  const instants = buckets && [...buckets].map((hour) => new Date(hour * HOUR_MS).toISOString());
-  const { rows } =
-    buckets?.size === 0
-      ? { rows: [] }
-      : await client.query<{ stored: number; found: number; unstored: number }>(sql.counts, [
-          ...within,
-          instants ?? null,
-        ]);
+  const { rows } = await client.query<{ stored: number; found: number; unstored: number }>(
+    sql.counts,
+    within,
+  );
   const { stored = 0, found = 0, unstored = 0 } = rows[0] ?? {};
   // Ends come before names: the first difference found for a key is kept.
   const ends = stage.hasEnds ? await client.query(sql.ends, [scopeIds]) : undefined;
@@ -63,8 +57,7 @@ function statements(stride: Window["stride"], { isFolded, hasMoreNames }: Stage)
   const stored = `
     SELECT r.series_id, r.bucket_start, r.traces
     FROM usage.series s JOIN ${records} r USING (series_id)
-    WHERE s.scope_id = ANY ($1::integer[]) AND r.bucket_start >= ${bucket("$2")} AND r.bucket_start < ${bucket("$3")}
-      AND ($5::timestamptz[] IS NULL OR ${instant("r.bucket_start")} = ANY ($5::timestamptz[]))`;
+    WHERE s.scope_id = ANY ($1::integer[]) AND r.bucket_start >= ${bucket("$2")} AND r.bucket_start < ${bucket("$3")}`;
   // An id without a series uses its negative key number instead of a series id.
   const exported = isFolded
     ? `SELECT coalesce(k.series_id, -k.first_key) AS series_id, r.bucket_start, sum(r.traces)::bigint AS traces

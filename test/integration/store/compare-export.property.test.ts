@@ -13,7 +13,6 @@ const RUNS = times(12);
 const WORKSPACE = "0b7c7f3e-0000-4000-8000-000000000001";
 const IDS = Array.from({ length: 140 }, (_, i) => ["", "(none)"][i] ?? `project ${i}, é "\\`);
 const BUCKETS = 9;
-const BIG = 2 ** 32;
 
 type Side = Map<string, number>;
 const keyOf = (id: string, bucket: number) => `${bucket} ${id}`;
@@ -28,18 +27,7 @@ interface Change {
 }
 
 const change: fc.Arbitrary<Change> = fc.record({
-  what: fc.constantFrom(
-    "more",
-    "none",
-    "zero",
-    "gone",
-    "new",
-    "new zero",
-    "swap",
-    "move",
-    "big swap",
-    "compensate",
-  ),
+  what: fc.constantFrom("more", "none", "zero", "gone", "new", "new zero", "swap", "move", "compensate"),
   side: fc.constantFrom("stored" as const, "exported" as const),
   id: fc.nat({ max: IDS.length - 1 }),
   other: fc.nat({ max: IDS.length - 1 }),
@@ -67,14 +55,10 @@ function apply(sides: { stored: Side; exported: Side }, one: Change): void {
   else if (what === "move") to.set(keyOf(id, (bucket + 1) % BUCKETS), here).set(key, 0);
   else if (what === "compensate" && here > by)
     to.set(key, here - by).set(otherKey, (to.get(otherKey) ?? 0) + by);
-  else if (what === "big swap" && key !== otherKey) {
-    sides.stored.set(key, BIG).set(otherKey, 1);
-    sides.exported.set(key, 1).set(otherKey, BIG);
-  }
 }
 
 test.each(["day", "hour"] as const)(
-  "finds exactly the differences of a plain comparison, by %s",
+  "exactly the differences of a plain comparison are found, by %s",
   async (stride) => {
     const start = "2026-02-01T00:00:00Z";
     const end = new Date(Date.parse(start) + BUCKETS * STRIDE_MS[stride]).toISOString();
@@ -168,7 +152,6 @@ test.each(["day", "hour"] as const)(
           }),
         );
         expect(exported.length).toBeGreaterThan(1_000);
-        let read = 0;
         const result = await compareExport(store, {
           sourceId,
           groupBy: "project",
@@ -178,7 +161,6 @@ test.each(["day", "hour"] as const)(
           whole: true,
           fetchToken: await drawFetchToken(store.db),
           rows: async function* () {
-            read++;
             for (let from = 0; from < exported.length; from += 300) yield exported.slice(from, from + 300);
           },
         });
@@ -191,9 +173,6 @@ test.each(["day", "hour"] as const)(
             )
             .sort(),
         );
-        // Once to know that all is equal, else again for the buckets that differ. Split rows and large amounts look different.
-        const isPlain = splits.length === 0 && !changes.some(({ what }) => what === "big swap");
-        expect(read).toEqual(isPlain && expected.length === 0 ? 1 : isPlain ? 2 : expect.toBeOneOf([1, 2]));
         const unstored = expected.filter(({ kind }) => kind === "missing_in_store").length;
         expect(result).toMatchObject({
           outcome: "compared",
