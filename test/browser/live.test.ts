@@ -126,7 +126,7 @@ test("the overview changes without a reload, keeps the keyboard where it is, and
   await poll(() => waiting.size === 0);
 });
 
-/** Looks at each page. A day of the overview: `LOOKS=5760` (docs/size.md, Pages). */
+/** Looks at each page. A day of the overview: `LOOKS=5760`. */
 const LOOKS = Number(process.env.LOOKS ?? 25);
 /** MB, after a collection of what nobody holds. */
 const ROOM = 10;
