@@ -4,88 +4,16 @@ import { monthAt, monthBefore } from "../../src/core/domain/months/month.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../src/core/domain/time/stride.ts";
 import type { Meter } from "../../src/core/domain/usage/meter.ts";
 import { readBill } from "../../src/features/costs/read-bill.ts";
-import { type GuessName, guessNames } from "../../src/features/standin/engine/guesses.ts";
 import type { StandinOptions } from "../../src/features/standin/server.ts";
 import { billRows } from "../support/bill-rows.ts";
 import { now } from "../support/clock.ts";
 import { type Bench, setReadable, setup, workspaceAt } from "../support/source.ts";
+import { type GuessName, guessNames, guessOf, type Outcome, without } from "./guesses.ts";
 
 /**
  * Each guess about the platform may be wrong. Then the figures are right all the same, or what is missing is not shown as loaded
  * and something says why. A new guess is one entry here and a row of docs/platform.md.
  */
-
-/**
- * `right`: all figures, and the same bill. `later`: the running day is loaded once it has ended. A pattern: what is said about
- * figures that are missing. `wrong`: what is said about figures that are wrong until then, because no response shows it.
- */
-type Outcome = "right" | "later" | RegExp | { readonly wrong: RegExp };
-
-const OUTCOMES: Readonly<Record<GuessName, Outcome>> = {
-  "one-id": "right",
-  "more-ids-ignored": { wrong: /reconcile: \d+ differences/ },
-  "ids-optional": "right",
-  "short-range": /log: Access was not proven again/,
-  "past-ends": "later",
-  "unknown-ignored": "right",
-  "unknown-400": "right",
-  "epoch-buckets": "right",
-  "zero-buckets": "right",
-  "end-included": /sync: bucket .* is outside the window/,
-  "local-days": /failure: bucket_misplaced bucket .*T08:00:00.000Z is outside the window/,
-  "offset-times": "right",
-  "bare-times": "right",
-  "date-buckets": /sync: .*time_bucket = "\S+" is not a timestamp/,
-  "other-stride": "right",
-  "any-order": "right",
-  "split-records": "right",
-  "double-records": { wrong: /reconcile: \d+ differences/ },
-  "upper-ids": "right",
-  "null-traces": /sync: .*traces = null is refused/,
-  "text-traces": /sync: .*traces = "\d+" is refused/,
-  "unnamed-workspaces": "right",
-  "no-names": /reconcile: \d+ differences/,
-  "empty-204": /responded with 204/,
-  "tiers-overlap": /meter longlived: the tiers do not add up/,
-  "one-kind": "right",
-  "statistics-of-all": { wrong: /bill: differs/ },
-  "csv-more-columns": "right",
-  "csv-any-order": "right",
-  "csv-plain-times": "right",
-  "csv-last-seconds": /reconcile: .*no bucket ends one day after its start/,
-  "csv-thousands": /reconcile: .*"\d,\d{3}" is not a whole number/,
-  "csv-lower-case": /reconcile: .*the export has no column "Time Bucket Start"/,
-  "csv-semicolons": /reconcile: .*the export has no column "Time Bucket Start"/,
-  "csv-byte-order-mark": "right",
-  "csv-no-last-end": "right",
-  "csv-line-feeds": "right",
-  "sandbox-own-pages": "right",
-  "sandbox-any-order": "right",
-  "sandbox-zeros": "right",
-  "sandbox-empty-cursor": /meter sandboxes: .*next_cursor is refused/,
-  "workspace-ignored": /meter evaluators: it responds .* for a workspace that does not exist/,
-  "spend-null-zeros": "right",
-  "spend-null": /sync: .*spend_usd is null, and total_spend_usd does not show that it is 0/,
-  "spend-texts": /sync: .*spend_usd is "\S+", not an amount/,
-  "spend-times": "right",
-  "spend-no-totals": "right",
-  "spend-weeks": /meter evaluators: .*is about the seven days from/,
-  "spend-mondays": /meter evaluators: .*responded with 422/,
-  "totals-in-parts": "right",
-  "totals-last-seconds": /bill: other_period/,
-  "totals-other-names": /bill: no_metric/,
-  "totals-by-name": /bill: differs/,
-  "totals-texts": /bill: .*value is "\d+", not an amount/,
-  "lists-in-objects": /bill: .*must be an array/,
-  "keys-in-objects": /log: Not read for the bill: .*api-key/,
-  "lists-counted": /has only 1 of \d+ entries/,
-  "list-cut": /bill: unknown_workspace WORKSPACE/,
-  "limits-minus-one": /bill: .*limit_value is refused/,
-  "names-of-other-ids": /bill: names 0/,
-  "bill-last-second": "right",
-  "bill-400": /bill: .*responded with 400/,
-  "no-lists": "right",
-};
 
 const AT = now();
 const TODAY = floorToGrid(AT, DAY_MS);
@@ -113,7 +41,7 @@ async function benchOf(guesses: readonly GuessName[], kind: Kind): Promise<Bench
     evaluators: "on",
     tags: "on",
     deploymentStart: new Date(TODAY - days * DAY_MS).toISOString().slice(0, 10),
-    guesses,
+    ...without(guesses),
   };
   const hourlyForMs = kind === "days" ? days * DAY_MS : HOUR_MS;
   const workspaces = guesses.includes("list-cut") ? [] : guesses.join() === "empty-204" ? [4] : [0, 1];
@@ -228,13 +156,13 @@ async function expectOutcome(names: readonly GuessName[], outcome: Outcome, kind
 }
 
 test.each(guessNames)("figures are right or what is missing is said, without the guess %s", async (name) => {
-  await expectOutcome([name], OUTCOMES[name], kindOf(name));
+  await expectOutcome([name], guessOf(name).outcome, kindOf(name));
 });
 
 describe("without several guesses at once", () => {
   const harmless = guessNames.filter((name) => {
     // Without a list too, nothing would name a workspace, and the source is refused.
-    return OUTCOMES[name] === "right" && kindOf(name) === "days" && name !== "unnamed-workspaces";
+    return guessOf(name).outcome === "right" && kindOf(name) === "days" && name !== "unnamed-workspaces";
   });
 
   test("that do no harm, all figures are right", () => expectOutcome(harmless, "right", "days"));
@@ -244,7 +172,7 @@ describe("without several guesses at once", () => {
   });
 });
 
-test("docs/platform.md has a row for each guess of the stand-in, and no other", () => {
+test("docs/platform.md has a row for each guess, and no other", () => {
   const page = readFileSync(new URL("../../docs/platform.md", import.meta.url), "utf8");
   const [, section = ""] = page.split("\n## Guesses\n");
   const rows = [...section.matchAll(/^\| .* \|$/gm)].map(([row]) => row);

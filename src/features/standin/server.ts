@@ -1,7 +1,6 @@
 import type { AddressInfo } from "node:net";
 import Fastify, { type FastifyInstance } from "fastify";
 import { Deployments, Templates } from "./engine/control-plane.ts";
-import { settingsOf } from "./engine/guesses.ts";
 import { runsOf } from "./engine/meter.ts";
 import { noRoute } from "./engine/refusal.ts";
 import { DEFAULT_SETTINGS, type Settings } from "./engine/settings.ts";
@@ -58,7 +57,7 @@ export async function startStandin(options: StandinOptions = {}): Promise<Standi
     apiKey = "standin-key",
     now = Date.now,
     faults = {},
-    guesses = [],
+    deviations = [],
     host = "127.0.0.1",
     port = 0,
     ...settings
@@ -70,13 +69,13 @@ export async function startStandin(options: StandinOptions = {}): Promise<Standi
     organizationScoped,
     now,
     faults,
-    guesses,
+    deviations,
     dataStart: dayOf(dataStart),
     deploymentStart:
       deploymentStart === undefined
         ? dayOf(dataStart) - KEPT_BEFORE
         : dayOf(deploymentStart, "deploymentStart"),
-    settings: { ...DEFAULT_SETTINGS, ...settingsOf(guesses), ...settings },
+    settings: { ...DEFAULT_SETTINGS, ...settings },
   });
   const app = build(world);
   await app.listen({ host, port });

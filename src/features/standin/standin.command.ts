@@ -4,13 +4,11 @@ import { wholeNumber } from "../../terminal/options.ts";
 import { inSession, type Session } from "../../terminal/session.ts";
 import { unavailable } from "../../web/server.ts";
 import { faultNames } from "./engine/faults.ts";
-import { GUESSES, type GuessName, guessNames } from "./engine/guesses.ts";
 import { type StandinOptions, startStandin } from "./server.ts";
 
-type StandinFlags = Omit<StandinOptions, "faults" | "guesses"> & {
+type StandinFlags = Omit<StandinOptions, "faults"> & {
   readonly seed: number;
   readonly fault?: Record<string, number>;
-  readonly guess?: readonly GuessName[];
 };
 
 export const examples = [
@@ -43,12 +41,6 @@ export function define(command: Command): void {
     .option("--organization-scoped", "the key belongs to no workspace: control-plane requests name one")
     .option("--no-templates", "do not serve sandbox templates, as servers with snapshots")
     .option("--no-listing", "do not serve /workspaces, /orgs/current and /info")
-    .addOption(
-      new Option(
-        "--guess <name...>",
-        "be a server for which this guess of docs/platform.md does not hold",
-      ).choices(guessNames),
-    )
     .option("--fault <name=share...>", `share of requests that fail: ${faultNames.join(", ")}`, faultShare)
     .action(inSession(run, { alone: true }));
 }
@@ -58,11 +50,10 @@ function choice(flags: string, about: string, values: readonly string[]): Option
 }
 
 async function run({ output, signal, onClose }: Session, flags: StandinFlags): Promise<undefined> {
-  const { fault, guess = [], ...options } = flags;
+  const { fault, ...options } = flags;
   const { host, port } = options;
   const { url, apiKey, close } = await startStandin({
     ...options,
-    guesses: guess,
     ...(fault && { faults: { seed: flags.seed, rates: fault } }),
   }).catch((cause) => {
     if (cause?.syscall !== "listen" && cause?.syscall !== "getaddrinfo") throw cause;
@@ -72,7 +63,6 @@ async function run({ output, signal, onClose }: Session, flags: StandinFlags): P
   onClose(close);
   output.data({ url, apiKey }, () =>
     [
-      ...guess.map((name) => `Not as guessed: ${GUESSES[name].about}.`),
       `The stand-in listens on ${url}. Ctrl-C stops it. To load from it, set:`,
       `  export USAGE_BASE_URL=${url} USAGE_API_KEY=${apiKey}`,
       `  export USAGE_CONTROL_PLANE_URL=${url} USAGE_DEPLOYMENT_URL=${url}`,

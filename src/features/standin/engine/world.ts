@@ -1,8 +1,8 @@
 import { Access } from "./access.ts";
 import { Bill } from "./bill.ts";
+import type { Deviation } from "./deviation.ts";
 import { EvaluatorLedger } from "./evaluators.ts";
 import { type FaultOptions, Faults } from "./faults.ts";
-import type { GuessName } from "./guesses.ts";
 import { Invoices } from "./invoice.ts";
 import { type Cell, DeploymentLedger, type DeploymentMeasure, Ledger, type TraceTier } from "./ledger.ts";
 import { findStream, type Organisation, type Stream } from "./organisation.ts";
@@ -26,8 +26,7 @@ export interface WorldOptions {
   readonly now: () => number;
   readonly settings: Settings;
   readonly faults: FaultOptions;
-  /** Guesses that do not hold. Their settings are in `settings`. */
-  readonly guesses: readonly GuessName[];
+  readonly deviations: readonly Deviation[];
 }
 
 export type Format = "json" | "csv";
@@ -60,7 +59,7 @@ const REMEMBERED = 1000;
 export class World {
   readonly settings: Settings;
   readonly discrepancies: Discrepancy[] = [];
-  readonly guesses: readonly GuessName[];
+  readonly deviations: readonly Deviation[];
   readonly seed: number;
   readonly organisation: Organisation;
   readonly ledger: Ledger;
@@ -82,7 +81,7 @@ export class World {
   constructor(options: WorldOptions) {
     const { seed, scale, dataStart, deploymentStart, settings } = options;
     this.settings = { ...settings };
-    this.guesses = options.guesses;
+    this.deviations = options.deviations;
     this.seed = seed;
     this.#source = options.now;
     const organisation = seedOrganisation({ seed, scale });

@@ -2,7 +2,6 @@ import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Needs } from "../engine/access.ts";
 import type { Fault } from "../engine/faults.ts";
-import { guessesAbout } from "../engine/guesses.ts";
 import { asProblem, notJson, Refusal, tooLarge } from "../engine/refusal.ts";
 import type { World } from "../engine/world.ts";
 import { hang, type Response, reset, send } from "./wire.ts";
@@ -74,7 +73,7 @@ async function response(
   return send(reply, given, { gzip: zip, framing, fault });
 }
 
-/** As the route responds, except for guesses that do not hold. */
+/** As the route responds, except for deviations. */
 async function handled(
   world: World,
   route: Route,
@@ -82,27 +81,27 @@ async function handled(
   fault: Fault | null,
 ): Promise<Response> {
   const [path = ""] = request.url.split("?");
-  const guesses = route.isOwn ? [] : guessesAbout(world.guesses, path);
+  const deviations = route.isOwn ? [] : world.deviations.filter((one) => one.path.test(path));
   // Of two such headers, which the protocol's client sends, the first counts (measured).
   const headers = { ...request.headers, accept: request.raw.headersDistinct.accept?.[0] };
   const asked = { query: request.query as Exchange["query"], headers };
-  const read = guesses.reduce<Pick<Exchange, "query" | "headers">>(
+  const read = deviations.reduce<Pick<Exchange, "query" | "headers">>(
     (before, { reads }) => reads?.(before) ?? before,
     asked,
   );
   const given = await outcome(route, () => {
-    for (const { refuses } of guesses) {
+    for (const { refuses } of deviations) {
       const refusal = refuses?.(read.query);
       if (refusal !== undefined) throw refusal;
     }
     world.access.check(route.needs, read.headers);
     return route.handle({ ...exchange(request, route, fault), ...read });
   });
-  if (given.status !== 200 || guesses.length === 0) return given;
+  if (given.status !== 200 || deviations.length === 0) return given;
   let body =
     typeof given.body === "string" ? given.body : (await Readable.from(given.body).toArray()).join("");
   const changed: Partial<Response>[] = [];
-  for (const { sends } of guesses) {
+  for (const { sends } of deviations) {
     const sent = sends?.(body, asked) ?? { body };
     ({ body } = sent);
     changed.push(sent);

@@ -1,28 +1,16 @@
-import { Refusal } from "./refusal.ts";
-import type { Settings } from "./settings.ts";
+import type { Asked, Deviation } from "../../src/features/standin/engine/deviation.ts";
+import { Refusal } from "../../src/features/standin/engine/refusal.ts";
+import type { Settings } from "../../src/features/standin/engine/settings.ts";
 
-/** Part of a request that a guess may be about. */
-interface Asked {
-  readonly query: Readonly<Record<string, unknown>>;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-}
+/**
+ * `right`: all figures, and the same bill. `later`: the running day is loaded once it has ended. A pattern: what is said about
+ * figures that are missing. `wrong`: what is said about figures that are wrong until then, because no response shows it.
+ */
+export type Outcome = "right" | "later" | RegExp | { readonly wrong: RegExp };
 
-interface Sent {
-  readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-interface Guess {
-  /** The opposite of the guess, as this server does it. */
-  readonly about: string;
+interface Guess extends Partial<Deviation> {
+  readonly outcome: Outcome;
   readonly settings?: Partial<Settings>;
-  /** Paths that the next functions are about. */
-  readonly path?: RegExp;
-  readonly reads?: (asked: Asked) => Asked;
-  readonly refuses?: (query: Asked["query"]) => Refusal | undefined;
-  /** Changes a response of status 200. */
-  readonly sends?: (body: string, asked: Asked) => Sent;
 }
 
 type Wire = Readonly<Record<string, unknown>>;
@@ -80,28 +68,28 @@ const isLong = ({ start_time: start, end_time: end }: Wire, days: number) =>
   Date.parse(String(end)) - Date.parse(String(start)) > days * DAY;
 const badRequest = (detail: string) => new Refusal(400, { detail });
 
-/** Each name makes the stand-in a server for which a guess does not hold (docs/platform.md, Guesses). */
-export const GUESSES = {
+/** The opposite of each guess (docs/platform.md, Guesses), and what comes of it. */
+const GUESSES = {
   // Requests
   "one-id": {
-    about: "two workspace ids make a URL too long (414)",
+    outcome: "right",
     path: /\/granular-usage/,
     refuses: ({ workspace_ids: ids }) =>
       Array.isArray(ids) ? new Refusal(414, { detail: "URI Too Long" }) : undefined,
   },
   "more-ids-ignored": {
-    about: "workspace ids after the first are ignored",
+    outcome: { wrong: /reconcile: \d+ differences/ },
     path: /\/granular-usage/,
     reads: ({ query, headers }) => {
       return { headers, query: { ...query, workspace_ids: [query.workspace_ids].flat()[0] } };
     },
   },
   "ids-optional": {
-    about: "usage without workspace ids is that of every workspace",
+    outcome: "right",
     settings: { workspaceIds: "optional" },
   },
   "short-range": {
-    about: "a range of more than three days is refused (422)",
+    outcome: /log: Access was not proven again/,
     path: /\/granular-usage/,
     refuses: (query) =>
       isLong(query, 3)
@@ -110,47 +98,47 @@ export const GUESSES = {
           })
         : undefined,
   },
-  "past-ends": { about: "an end in the future is refused (422)", settings: { refuseFuture: true } },
-  "unknown-ignored": { about: "unknown parameters are ignored", settings: { unknownParameters: "ignore" } },
+  "past-ends": { outcome: "later", settings: { refuseFuture: true } },
+  "unknown-ignored": { outcome: "right", settings: { unknownParameters: "ignore" } },
   "unknown-400": {
-    about: "unknown parameters are refused with 400 and a sentence",
+    outcome: "right",
     settings: { unknownParameters: "400" },
   },
   // Buckets and records
   "epoch-buckets": {
-    about: "long buckets begin at the epoch, not with the range",
+    outcome: "right",
     settings: { align: "epoch" },
   },
-  "zero-buckets": { about: "buckets without usage are sent as 0", settings: { omitZero: false } },
+  "zero-buckets": { outcome: "right", settings: { omitZero: false } },
   "end-included": {
-    about: "the bucket that begins at the end of the range is included",
+    outcome: /sync: bucket .* is outside the window/,
     ...records((all, { query: { end_time: end } }) => [
       ...all,
       ...all.slice(-1).map((one) => ({ ...one, time_bucket: end })),
     ]),
   },
   "local-days": {
-    about: "days begin at 08:00 UTC",
+    outcome: /failure: bucket_misplaced bucket .*T08:00:00.000Z is outside the window/,
     ...eachTime((time, isDay) => (isDay ? time.replace("T00", "T08") : time)),
   },
   "offset-times": {
-    about: "times have an offset and fractions of a second",
+    outcome: "right",
     ...eachTime((time) => time.replace("Z", ".000000+00:00")),
   },
-  "bare-times": { about: "times have no offset", ...eachTime((time) => time.replace("Z", "")) },
+  "bare-times": { outcome: "right", ...eachTime((time) => time.replace("Z", "")) },
   "date-buckets": {
-    about: "a day's bucket is a date",
+    outcome: /sync: .*time_bucket = "\S+" is not a timestamp/,
     ...eachTime((time, isDay) => (isDay ? time.slice(0, 10) : time)),
   },
   "other-stride": {
-    about: "the stride has one field, in hours",
+    outcome: "right",
     ...inJson(USAGE, ({ stride, ...body }: { stride: { days: number; hours: number } }) => {
       return { ...body, stride: { hours: stride.days * 24 + stride.hours } };
     }),
   },
-  "any-order": { about: "records have no order", ...records((all) => [...all].reverse()) },
+  "any-order": { outcome: "right", ...records((all) => [...all].reverse()) },
   "split-records": {
-    about: "a bucket of an id comes in two records, to be added",
+    outcome: "right",
     ...records((all) =>
       all.flatMap((one) => {
         const part = Math.min(1, Number(one.traces));
@@ -158,37 +146,40 @@ export const GUESSES = {
       }),
     ),
   },
-  "double-records": { about: "each record comes twice", ...records((all) => [...all, ...all]) },
+  "double-records": {
+    outcome: { wrong: /reconcile: \d+ differences/ },
+    ...records((all) => [...all, ...all]),
+  },
   "upper-ids": {
-    about: "ids are in upper case",
+    outcome: "right",
     ...inText(/./, (body) => body.replace(UUID, (id) => id.toUpperCase())),
   },
-  "null-traces": { about: "a count may be null", ...records(first({ traces: null })) },
+  "null-traces": { outcome: /sync: .*traces = null is refused/, ...records(first({ traces: null })) },
   "text-traces": {
-    about: "counts are texts",
+    outcome: /sync: .*traces = "\d+" is refused/,
     ...eachRecord((one) => ({ ...one, traces: String(one.traces) })),
   },
   "unnamed-workspaces": {
-    about: "records by workspace name no workspace",
+    outcome: "right",
     ...eachRecord(({ dimensions, ...one }) => {
       const { workspace_id: _id, ...others } = dimensions as Wire;
       return { ...one, dimensions: others };
     }),
   },
   "no-names": {
-    about: "records have ids only",
+    outcome: /reconcile: \d+ differences/,
     ...eachRecord((one) => {
       const ids = Object.entries(one.dimensions as Wire).filter(([key]) => !/_(name|email)$/.test(key));
       return { ...one, dimensions: Object.fromEntries(ids) };
     }),
   },
   "empty-204": {
-    about: "a response without usage is 204",
+    outcome: /responded with 204/,
     path: USAGE,
     sends: (body) => (listOf(JSON.parse(body), "usage").length > 0 ? { body } : { status: 204, body: "" }),
   },
   "tiers-overlap": {
-    about: "short-lived traces are all traces",
+    outcome: /meter longlived: the tiers do not add up/,
     path: /\/granular-usage/,
     reads: ({ query: { trace_tier: tier, ...query }, headers }) => {
       return {
@@ -199,7 +190,7 @@ export const GUESSES = {
     },
   },
   "one-kind": {
-    about: "records have only the measures of their kind",
+    outcome: "right",
     ...records((all, { query: { kind } }) =>
       all.map(({ traces, nodes_executed: nodes, agent_runs: runs, agent_uptime_seconds: uptime, ...one }) =>
         kind === "langsmith_deployments"
@@ -209,7 +200,7 @@ export const GUESSES = {
     ),
   },
   "statistics-of-all": {
-    about: "a key reads the statistics of a workspace whose usage it does not read",
+    outcome: { wrong: /bill: differs/ },
     path: /\/workspaces\/current\/stats$/,
     reads: ({ query, headers }) => ({ query, headers: { ...headers, "x-tenant-id": undefined } }),
     sends: (body, { headers }) => {
@@ -218,61 +209,61 @@ export const GUESSES = {
   },
   // CSV export
   "csv-more-columns": {
-    about: "the export has a further column, which is the first",
+    outcome: "right",
     ...inText(EXPORT, (body) => body.replace(/^/, "Currency,").replace(/\r\n(?=2)/g, "\r\nUSD,")),
   },
   "csv-any-order": {
-    about: "rows of the export have no order",
+    outcome: "right",
     ...inText(EXPORT, (body) => {
       const [head = "", ...rows] = body.split(/\r\n(?=2|$)/);
       return [head, ...rows.slice(0, -1).reverse(), ""].join("\r\n");
     }),
   },
   "csv-plain-times": {
-    about: "times of the export have a blank and an offset",
+    outcome: "right",
     ...inText(EXPORT, (body) => body.replace(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)Z/g, "$1 $2+00:00")),
   },
   "csv-last-seconds": {
-    about: "the export names the last second of a bucket",
+    outcome: /reconcile: .*no bucket ends one day after its start/,
     ...inText(EXPORT, (body) =>
       body.replace(/(?<=\r\n[^,]*,)([^,]*Z)/g, (end) => new Date(Date.parse(end) - 1000).toISOString()),
     ),
   },
   "csv-thousands": {
-    about: "numbers of the export have thousands separators",
+    outcome: /reconcile: .*"\d,\d{3}" is not a whole number/,
     ...eachLine((line) => line.replace(/,(\d+)(\d{3})$/, ',"$1,$2"')),
   },
   "csv-lower-case": {
-    about: "the export's columns have other names",
+    outcome: /reconcile: .*the export has no column "Time Bucket Start"/,
     ...eachLine((line, nth) => (nth === 0 ? line.toLowerCase() : line)),
   },
   "csv-semicolons": {
-    about: "cells of the export are separated by semicolons",
+    outcome: /reconcile: .*the export has no column "Time Bucket Start"/,
     ...eachLine((line) => line.replaceAll(",", ";")),
   },
   "csv-byte-order-mark": {
-    about: "the export begins with a byte order mark",
+    outcome: "right",
     ...inText(EXPORT, (body) => `\u{FEFF}${body}`),
   },
   "csv-no-last-end": {
-    about: "the last line of the export has no end",
+    outcome: "right",
     ...inText(EXPORT, (body) => body.replace(/\r\n$/, "")),
   },
   "csv-line-feeds": {
-    about: "lines of the export end with a line feed",
+    outcome: "right",
     ...inText(EXPORT, (body) => body.replaceAll("\r\n", "\n")),
   },
   // Other usage
   "sandbox-own-pages": {
-    about: "a page size is refused (400), and not by name",
+    outcome: "right",
     settings: { sandboxPages: "fixed" },
   },
   "sandbox-any-order": {
-    about: "items have no order",
+    outcome: "right",
     ...inList(SANDBOXES, "items", (items) => [...items].reverse()),
   },
   "sandbox-zeros": {
-    about: "amounts of 0 are sent, and zeros at the end of a decimal",
+    outcome: "right",
     ...inList(SANDBOXES, "items", (items) => {
       const eachAmount = (item: Wire, change: (amount: string) => string) =>
         Object.fromEntries(
@@ -290,36 +281,36 @@ export const GUESSES = {
     }),
   },
   "sandbox-empty-cursor": {
-    about: "an empty cursor ends the pages",
+    outcome: /meter sandboxes: .*next_cursor is refused/,
     ...inJson(SANDBOXES, (page: Wire) => ({ ...page, next_cursor: page.next_cursor ?? "" })),
   },
   "workspace-ignored": {
-    about: "costs and spend are those of the key's first workspace, whatever X-Tenant-Id names",
+    outcome: /meter evaluators: it responds .* for a workspace that does not exist/,
     path: /\/sandboxes\/usage\/costs$|\/evaluators\/spend$/,
     reads: ({ query, headers }) => ({ query, headers: { ...headers, "x-tenant-id": undefined } }),
   },
   "spend-null-zeros": {
-    about: "amounts of 0 are null",
+    outcome: "right",
     ...inDays((day) => ({ ...day, spend_usd: day.spend_usd === 0 ? null : day.spend_usd })),
   },
   "spend-null": {
-    about: "spend that is not known is null",
+    outcome: /sync: .*spend_usd is null, and total_spend_usd does not show that it is 0/,
     ...inDays((day) => ({ ...day, spend_usd: null })),
   },
   "spend-texts": {
-    about: "spend is a text",
+    outcome: /sync: .*spend_usd is "\S+", not an amount/,
     ...inDays((day) => ({ ...day, spend_usd: String(day.spend_usd) })),
   },
   "spend-times": {
-    about: "days of spend are times",
+    outcome: "right",
     ...inDays((day) => ({ ...day, date: `${day.date}T00:00:00Z` })),
   },
   "spend-no-totals": {
-    about: "groups have no totals",
+    outcome: "right",
     ...inRules(({ total_spend_usd: _spend, total_trace_count: _traces, ...group }) => group),
   },
   "spend-weeks": {
-    about: "seven days of spend begin on the Monday before the first day that is requested",
+    outcome: /meter evaluators: .*is about the seven days from/,
     path: EVALUATORS,
     reads: ({ query, headers }) => ({
       headers,
@@ -327,14 +318,14 @@ export const GUESSES = {
     }),
   },
   "spend-mondays": {
-    about: "spend is refused unless its first day is a Monday (422)",
+    outcome: /meter evaluators: .*responded with 422/,
     path: EVALUATORS,
     refuses: ({ period_start: day }) =>
       mondayBefore(day) === day ? undefined : new Refusal(422, { detail: "period_start must be a Monday" }),
   },
   // The bill
   "totals-in-parts": {
-    about: "the provider's totals of a month are of its halves",
+    outcome: "right",
     ...inTotals(({ start_timestamp: from, end_timestamp: to, ...total }) => {
       const half = new Date(Date.parse(String(from)) + 14 * DAY).toISOString();
       return [
@@ -344,7 +335,7 @@ export const GUESSES = {
     }),
   },
   "totals-last-seconds": {
-    about: "the provider's totals end with the last second of a month",
+    outcome: /bill: other_period/,
     ...inTotals((total) => {
       return {
         ...total,
@@ -353,33 +344,36 @@ export const GUESSES = {
     }),
   },
   "totals-other-names": {
-    about: "the provider's metrics have other names",
+    outcome: /bill: no_metric/,
     ...inTotals((total) => ({ ...total, billable_metric_name: "Base Units" })),
   },
   "totals-by-name": {
-    about: "the provider's totals name workspaces by name",
+    outcome: /bill: differs/,
     ...inTotals(({ groups, ...total }) => {
       const named = Object.values(groups as Wire).map((amount, nth) => [`Workspace ${nth}`, amount]);
       return { ...total, groups: Object.fromEntries(named) };
     }),
   },
   "totals-texts": {
-    about: "the provider's amounts are texts",
+    outcome: /bill: .*value is "\d+", not an amount/,
     ...inTotals((total) => ({ ...total, value: String(total.value) })),
   },
   "lists-in-objects": {
-    about: "lists of the bill are in an object",
+    outcome: /bill: .*must be an array/,
     ...inJson(/\/(billing\/usage|usage-limits(\/org)?|taggings)$/, (data) => ({ data })),
   },
-  "keys-in-objects": { about: "lists of keys are in an object", ...inJson(KEYS, (keys) => ({ keys })) },
+  "keys-in-objects": {
+    outcome: /log: Not read for the bill: .*api-key/,
+    ...inJson(KEYS, (keys) => ({ keys })),
+  },
   "names-of-other-ids": {
-    about: "lists of names have other ids than usage",
+    outcome: /bill: names 0/,
     ...inText(/\/(service-keys|api-key|boxes|snapshots)$/, (body) =>
       body.replace(/"(short_key|id)":"/g, "$&other-"),
     ),
   },
   "lists-counted": {
-    about: "lists have pages of one entry, and X-Pagination-Total names how many there are",
+    outcome: /has only 1 of \d+ entries/,
     path: /\/(workspaces|billing\/usage|usage-limits(\/org)?|taggings|service-keys|api-key)$/,
     sends: (body) => {
       const all: readonly unknown[] = JSON.parse(body);
@@ -387,38 +381,46 @@ export const GUESSES = {
     },
   },
   "list-cut": {
-    about: "the list of workspaces has only one page of one entry",
+    outcome: /bill: unknown_workspace WORKSPACE/,
     ...inJson(/\/workspaces$/, (all: readonly Wire[]) => all.slice(0, 1)),
   },
   "limits-minus-one": {
-    about: "no limit is -1",
+    outcome: /bill: .*limit_value is refused/,
     ...inJson(ORGANIZATION_LIMITS, (limits: readonly Wire[]) =>
       limits.map((one) => ({ ...one, limit_value: -1 })),
     ),
   },
   "bill-400": {
-    about: "the bill of the organization is refused with 400, not 403 or 404",
+    outcome: /bill: .*responded with 400/,
     path: /\/orgs\/current\/billing(\/usage)?$|\/usage-limits\/org$/,
     refuses: () => badRequest("This key is not of an administrator"),
   },
   "bill-last-second": {
-    about: "a billing period ends with its last second",
+    outcome: "right",
     ...inJson(/\/orgs\/current\/billing$/, (period: Wire) => {
       const end = new Date(Date.parse(String(period.end_of_billing_period)) - 1000).toISOString();
       return { ...period, end_of_billing_period: end };
     }),
   },
-  "no-lists": { about: "there is no list of workspaces", settings: { listing: false } },
+  "no-lists": { outcome: "right", settings: { listing: false } },
 } as const satisfies Record<string, Guess>;
 export type GuessName = keyof typeof GUESSES;
 export const guessNames = Object.keys(GUESSES) as GuessName[];
 
-export function guessesAbout(names: readonly GuessName[], path: string): Guess[] {
-  return names.map((name): Guess => GUESSES[name]).filter((one) => one.path?.test(path));
+export function guessOf(name: GuessName): Guess {
+  return GUESSES[name];
 }
 
-export function settingsOf(names: readonly GuessName[]): Partial<Settings> {
-  return Object.assign({}, ...names.map((name): Guess => GUESSES[name]).map(({ settings }) => settings));
+/** The stand-in for which these guesses do not hold. */
+export function without(names: readonly GuessName[]) {
+  const guesses = names.map(guessOf);
+  const deviations = guesses.filter((one): one is Guess & Deviation => one.path !== undefined);
+  return {
+    deviations,
+    ...Object.assign({}, ...guesses.map(({ settings }) => settings)),
+  } as Partial<Settings> & {
+    deviations: readonly Deviation[];
+  };
 }
 
 /** 1970-01-05 was a Monday. */
