@@ -121,12 +121,15 @@ test("a demo serves its pages before it loads, and commands find it while it run
     ["demo-bill", 1],
   ]);
   expect(await of(0, "backfill", "list")).toMatchObject([{ source: "demo-trouble", state: "paused" }]);
-  expect(await of<unknown[]>(0, "prices", "list")).toHaveLength(3);
+  expect(await of<unknown[]>(0, "prices", "list")).toHaveLength(4);
   await of(0, "doctor");
   const database = /psql '([^']+)'/.exec(running.said.stderr)?.[1] ?? "";
+  const explained = await of<Explained>(4, "invoice", "explain", invoices[0].number);
+  const [{ lines }] = await of<[{ lines: InvoiceLine[] }]>(0, "invoice", "show", invoices[0].number);
   await withClient(database, async (sql) => {
     await checkOwners(sql);
     await checkBill(sql);
+    await checkInvoice(sql, explained, lines);
     await checkPlanted(sql, running.said.stderr);
   });
   const other = await command(["status"], { DATABASE_URL: "postgresql://me@127.0.0.1:9/mine" });
@@ -195,7 +198,12 @@ async function checkOwners(sql: Sql): Promise<void> {
   const costs = await sql<{ sku: string; owners: number }>(
     "SELECT sku, count(DISTINCT owner)::integer AS owners FROM reporting.fct_cost_owner_daily WHERE estimated_cost > 0 GROUP BY 1 ORDER BY 1",
   );
-  expect(costs.map(({ sku }) => sku)).toEqual(["Sandbox compute", "Sandbox storage", "Traces"]);
+  expect(costs.map(({ sku }) => sku)).toEqual([
+    "Long-lived traces",
+    "Sandbox compute",
+    "Sandbox storage",
+    "Traces",
+  ]);
   for (const { sku, owners } of costs) expect([sku, owners > 2]).toEqual([sku, true]);
 }
 
@@ -222,13 +230,7 @@ async function checkBill(query: Sql): Promise<void> {
     workspaces: workspaces.map(({ id = "" }) => id),
   });
   const sum = (measure: string) => sums.get(measure) ?? 0n;
-  const traces = sum("traces") / UNIT;
-  const first = traces < 100_000n ? traces : 100_000n;
-  const costs: Record<string, bigint> = {
-    traces: (first * 5n + (traces - first) * 4n) * (UNIT / 1000n),
-    lcu: (sum("lcu") * 3n) / 2n,
-    lsu: sum("lsu"),
-  };
+  const costs = costsOf(sums);
   const isStandard = (measure: string) => STANDARD_UNITS.some((one) => one === measure);
   const lineOf = (measure: string) => {
     if (isStandard(measure)) return "counted_apart";
@@ -248,7 +250,7 @@ async function checkBill(query: Sql): Promise<void> {
   const shown = ({ proved, ...one }: Record<string, unknown>) =>
     month.planted === "true" ? { ...one, proved } : one;
   expect(bill.map(shown)).toEqual(expected.map(shown));
-  expect(bill).toHaveLength(9);
+  expect(bill).toHaveLength(10);
   const unknown = await sql(
     "SELECT measure FROM reporting.usage_bill_monthly WHERE source_id = 'demo-bill' AND month_start = $1 AND line = 'not_reported'",
     [month.start],
@@ -268,14 +270,142 @@ async function checkBill(query: Sql): Promise<void> {
   }
 }
 
+function costsOf(sums: ReadonlyMap<string, bigint>): Record<string, bigint> {
+  const sum = (measure: string) => sums.get(measure) ?? 0n;
+  const tiered = (count: bigint, edge: bigint, [below, above]: readonly [bigint, bigint]) => {
+    const first = count < edge ? count : edge;
+    return (first * below + (count - first) * above) * (UNIT / 10_000n);
+  };
+  return {
+    traces: tiered(sum("traces") / UNIT, 100_000n, [50n, 40n]),
+    longlived: tiered(sum("longlived") / UNIT, 10_000n, [0n, 45n]),
+    lcu: (sum("lcu") * 3n) / 2n,
+    lsu: sum("lsu"),
+  };
+}
+
+interface Explained {
+  readonly total: string;
+  readonly bill: string;
+  readonly remainder: string;
+  readonly causes: readonly Cause[];
+  readonly unexplained: readonly Cause[];
+}
+
+interface Cause {
+  readonly cause: string;
+  readonly why?: string;
+  readonly sku: string | null;
+  readonly workspaceId: string | null;
+  readonly lineNumber: number | null;
+  readonly quantity: string | null;
+  readonly amount: string;
+}
+
+interface InvoiceLine {
+  readonly text: string;
+  readonly isSum: boolean;
+  readonly partOf: number | null;
+  readonly kind: string;
+  readonly workspace: string | null;
+  readonly periodStart: string | null;
+  readonly quantity: string | null;
+  readonly unitPrice: string | null;
+  readonly amount: string;
+}
+
+const UNIT = 1_000_000_000n;
+const CENT = UNIT / 100n;
+
+const unitsOf = (text: string | null) => {
+  const [whole = "", fraction = ""] = (text ?? "0").replace("-", "").split(".");
+  const size = BigInt(whole + fraction.slice(0, 9).padEnd(9, "0"));
+  return text?.startsWith("-") ? -size : size;
+};
+const sumOf = (amounts: readonly bigint[]) => amounts.reduce((sum, one) => sum + one, 0n);
+const inCents = (amount: bigint) => ((amount + CENT / 2n) / CENT) * CENT;
+
+/** The invoice is explained but for the planted overcharge. Each cause is computed again from the platform's responses. */
+async function checkInvoice(
+  sql: Sql,
+  { total, bill, remainder, causes, unexplained }: Explained,
+  lines: readonly InvoiceLine[],
+): Promise<void> {
+  const start = lines.find(({ kind }) => kind === "usage")?.periodStart ?? "";
+  const [year = 0, month = 0] = start.split("-").map(Number);
+  const end = new Date(Date.UTC(year, month)).toISOString().slice(0, 10);
+  const known = await sql<{ id: string; url: string }>(
+    `SELECT w.workspace_id AS id, s.base_url AS url FROM reporting.dim_workspace w JOIN usage.source s ON s.slug = w.source_id
+     WHERE w.source_id = 'demo-bill'`,
+  );
+  const workspaces = known.map(({ id }) => id);
+  const sums = await responsesOf({ start, end, url: known[0]?.url ?? "", workspaces });
+  expect(unitsOf(bill)).toBe(sumOf(Object.values(costsOf(sums))));
+
+  expect(remainder).toBe("12.34");
+  expect(unexplained).toMatchObject([{ why: "arithmetic", amount: "12.34", sku: "Traces" }]);
+  const overcharged = lines[(unexplained[0]?.lineNumber ?? 0) - 1];
+  const product = (unitsOf(overcharged?.quantity ?? null) * unitsOf(overcharged?.unitPrice ?? null)) / UNIT;
+  expect(unitsOf(overcharged?.amount ?? null) - inCents(product)).toBe(unitsOf("12.34"));
+
+  const of = (cause: string) => causes.filter((one) => one.cause === cause);
+  const amounts = (cause: string) => of(cause).map(({ amount }) => unitsOf(amount));
+  const added = new Date(Date.UTC(year, month - 1, 14));
+  const daysLeft = BigInt((Date.parse(end) - added.getTime()) / DAY_MS);
+  const days = BigInt((Date.parse(end) - Date.parse(start)) / DAY_MS);
+  expect(amounts("seat")).toEqual([195n * UNIT, inCents((39n * UNIT * daysLeft) / days)]);
+  expect(amounts("credit")).toEqual([-50n * UNIT]);
+  const untaxed = lines.filter(({ kind, partOf }) => kind !== "tax" && partOf === null);
+  expect(amounts("tax")).toEqual([
+    inCents((sumOf(untaxed.map(({ amount }) => unitsOf(amount))) * 19n) / 100n),
+  ]);
+  // The workspace that nobody here reads fills no first tier, because the others have filled it.
+  const unread = lines.filter((one) => one.workspace !== null && !workspaces.includes(one.workspace));
+  const unreadUnits = (text: string) =>
+    sumOf(
+      unread
+        .filter((line) => !line.isSum && (lines[line.partOf ?? -1] ?? line).text === text)
+        .map(({ quantity }) => unitsOf(quantity)),
+    );
+  expect(of("unread_workspace").map(({ sku, quantity, amount }) => [sku, quantity, unitsOf(amount)])).toEqual(
+    (
+      [
+        ["Traces", "LangSmith Traces", 40n],
+        ["Long-lived traces", "LangSmith Traces (Extended Data Retention Upgrades)", 45n],
+        ["Sandbox compute", "Sandbox Compute (LCU)", 15_000n],
+        ["Sandbox storage", "Sandbox Storage (LSU)", 10_000n],
+      ] as const
+    ).map(([sku, text, price]) => {
+      const quantity = unreadUnits(text);
+      return [sku, decimal(quantity), inCents((quantity * price) / 10_000n)];
+    }),
+  );
+  // What the platform counts now, and did not when the invoice was issued.
+  const invoiced = lines.filter(
+    ({ workspace, partOf }) =>
+      workspaces.includes(workspace ?? "") && lines[partOf ?? -1]?.text.endsWith("Upgrades)"),
+  );
+  const late = sumOf(invoiced.map(({ quantity }) => unitsOf(quantity))) - (sums.get("longlived") ?? 0n);
+  expect(late).toBeLessThan(0n);
+  const [change, ...others] = of("changes");
+  expect([change?.sku, change?.quantity, others]).toEqual(["Long-lived traces", decimal(late), []]);
+  const unrounded = unitsOf(change?.amount ?? null) - (late * 45n) / 10_000n;
+  expect(unrounded < CENT && unrounded > -CENT).toBe(true);
+  // What is left is cents: rounding, and tiers that the invoice divides otherwise among workspaces.
+  const left = causes.filter(({ cause }) => ["rounding", "counted_over"].includes(cause));
+  for (const { amount } of left) expect(Math.abs(Number(amount))).toBeLessThan(0.05);
+  const named = new Set(["seat", "credit", "tax", "unread_workspace", "changes", "rounding", "counted_over"]);
+  expect(causes.filter(({ cause }) => !named.has(cause))).toEqual([]);
+  const whole = [...causes, ...unexplained].map(({ amount }) => unitsOf(amount));
+  expect(unitsOf(bill) + sumOf(whole)).toBe(unitsOf(total));
+}
+
 interface Month {
   readonly start: string;
   readonly end: string;
   readonly url: string;
   readonly workspaces: readonly string[];
 }
-
-const UNIT = 1_000_000_000n;
 
 function decimal(billionths: bigint): string {
   const fraction = (billionths % UNIT).toString().padStart(9, "0").replace(/0+$/, "");
@@ -315,6 +445,13 @@ async function responsesOf({ start, end, url, workspaces }: Month): Promise<Map<
       kind === "traces" ? ["traces"] : ["nodes_executed", "agent_runs", "agent_uptime_seconds"];
     for (const record of response.usage) for (const measure of measures) add(measure, record[measure]);
   }
+  const upgraded = await get("/api/v1/orgs/current/billing/granular-usage", [
+    ...range,
+    ...ids,
+    ["kind", "traces"],
+    ["trace_tier", "longlived"],
+  ]);
+  for (const { traces } of upgraded.usage) add("longlived", traces);
   for (const workspace of workspaces) {
     // A day counts only if each of its items has a number.
     const standard = new Map<string, (string | null)[]>();

@@ -27,7 +27,16 @@ import { hourlyTracesOf } from "./load-totals.ts";
 import { createLoader } from "./loader.ts";
 import { checkAll, describePlanted, giveOwners, loadBill, plant } from "./plant.ts";
 import { openDemoReceivers } from "./receivers.ts";
-import { BILLED, keepStory, PLANTED, readStory, type Story, startBilled, startTroubled } from "./story.ts";
+import {
+  BILLED,
+  keepStory,
+  PLANTED,
+  readStory,
+  type Story,
+  startBilled,
+  startTroubled,
+  upgradeLate,
+} from "./story.ts";
 import { firstSync, runOn, SYNC_EVERY } from "./sync.ts";
 
 /** The stand-in limits no requests, so a lower limit would only make the demo wait. */
@@ -71,10 +80,11 @@ async function demo(given: Session, options: DemoOptions): Promise<number> {
   await readResourceTags(first);
   const { story, troubled } = beside;
   const planted = await openFrom(stage, beside.planted);
+  // Prices name this source, so it must be known.
+  const billed = await openFrom(stage, beside.billed);
   await plant(planted, { story, troubled, loader });
   keepStory(options.dataDir, story);
-  const billed = await openFrom(stage, beside.billed);
-  const bill = await loadBill(billed, loader);
+  const bill = await loadBill(billed, { story, loader, upgrade: beside.upgrade });
   await giveOwners(billed);
   const texts = [
     describePlanted(story, troubled, pages),
@@ -166,7 +176,7 @@ async function startAlongside({ output, onClose }: Session, story: Story, ports:
   const workspaceIds = troubled.workspaces.map(({ id }) => id);
   const planted = { ...sourceOf(troubled.standin, PLANTED), dataStart: story.closed, workspaceIds };
   const billed = { ...sourceOf(standin, BILLED), dataStart: story.closed };
-  return { story, troubled, planted, billed, receivers };
+  return { story, troubled, planted, billed, upgrade: () => upgradeLate(standin, story), receivers };
 }
 
 function openFrom({ session, store, log }: Stage, source: SourceConfig): Promise<OpenSource> {

@@ -26,6 +26,8 @@ const storySchema = z.object({
   failing: z.iso.date(),
   /** A day on which one project of the billed source has far more traces than usual. */
   unusual: z.iso.date(),
+  /** First day of the month whose invoice the billed source imports. */
+  invoiced: z.iso.date(),
 });
 
 /** Days of the planted trouble. They are kept with the data, so the next demo repeats them. */
@@ -42,7 +44,9 @@ export function readStory(dataDir: string, now: number): Story {
     // Two months ago, every day is final.
     const closed = iso(today.startOf("month").minus({ months: 2 }));
     const refused = { from: ago(REFUSED_AGO.from), to: ago(REFUSED_AGO.to) };
-    return { closed, refused, failing: ago(FAILING_AGO), unusual: ago(UNUSUAL_AGO) };
+    // Usage that changes today must have changed after the day of issue.
+    const invoiced = iso(today.minus({ days: 1 }).startOf("month").minus({ months: 1 }));
+    return { closed, refused, failing: ago(FAILING_AGO), unusual: ago(UNUSUAL_AGO), invoiced };
   }
 }
 
@@ -216,7 +220,7 @@ const OVERCHARGED_CENTS = 1_234;
 
 /** Invoices have the prices of prices.csv, and what people look for on them. */
 function chargeInvoice({ invoices, organisation }: Standin): void {
-  const [first, second] = organisation.workspaces.map(({ id }) => id).sort();
+  const [first] = organisation.workspaces.map(({ id }) => id).sort();
   const { terms, planted } = invoices;
   terms.traces = [
     { upTo: 100_000, micros: 5_000 },
@@ -226,5 +230,11 @@ function chargeInvoice({ invoices, organisation }: Standin): void {
   planted.creditCents = 5_000;
   planted.seatFrom = 14;
   if (first !== undefined) planted.overcharge = { workspaceId: first, cents: OVERCHARGED_CENTS };
-  if (second !== undefined) planted.lateUpgrades = { workspaceId: second, traces: 120 };
+}
+
+/** Upgrades traces of the invoiced month that were short-lived when the invoice was issued. */
+export function upgradeLate({ ledger, organisation }: Standin, { invoiced }: Pick<Story, "invoiced">): void {
+  const sender = largestSender(organisation, organisation.workspaces[1]?.id);
+  const day = Date.parse(invoiced) + 2 * DAY_MS;
+  for (let at = day; at < day + DAY_MS; at += HOUR_MS) ledger.upgrade({ ...sender, at }, 5);
 }

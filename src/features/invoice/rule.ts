@@ -53,6 +53,9 @@ export const SHIPPED_RULES: readonly InvoiceRule[] = (
     ["LangSmith Deployment*", "not_reported", null],
     ["LangSmith Fleet*", "not_reported", null],
     ["LangSmith Engine*", "not_reported", null],
+    // We guess the texts of sandboxes.
+    ["*Sandbox Compute*", "lcu", null],
+    ["*Sandbox Storage*", "lsu", null],
     ["*Seat", "seat", null],
     ["*Seats", "seat", null],
     ["*Seats (*", "seat", null],
