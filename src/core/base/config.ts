@@ -47,7 +47,6 @@ function fromValues(
   read: {
     sources: readonly SourceConfig[];
     redis: RedisServer | undefined;
-    /** Keyed by setting. */
     routeSecrets: ReadonlyMap<string, Secret>;
     hasEnvFile: boolean;
   },
@@ -193,7 +192,6 @@ export function readRedis(environment: Environment): RedisServer | undefined {
   return server;
 }
 
-/** Secrets from files, by the setting that names the file. */
 export function secretFilesOf(config: Config): ReadonlyMap<string, Secret> {
   const { databaseUrl, redisSecrets, sources } = config;
   const all: [name: string, secret: Secret | undefined][] = [

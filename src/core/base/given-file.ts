@@ -6,7 +6,6 @@ import { UsageError } from "./errors.ts";
 /** Limit of problems shown: a file whose columns are shifted has one on each line. */
 const PROBLEMS_SHOWN = 10;
 
-/** A problem in YAML, with the keys and places that lead to it. */
 export interface Problem {
   readonly path: readonly (string | number)[];
   readonly why: string;

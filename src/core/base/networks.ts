@@ -1,6 +1,5 @@
 import { BlockList, isIP } from "node:net";
 
-/** Returns a test whether an address is one of these, or in one of these networks, such as 10.0.0.0/8. */
 export function networksOf(networks: readonly string[]): (address: string | undefined) => boolean {
   const list = new BlockList();
   for (const network of networks) {

@@ -7,7 +7,6 @@ interface RedisHost {
 
 export interface RedisServer {
   readonly kind: "single" | "cluster" | "sentinel";
-  /** The one server, nodes of the cluster to contact first, or the Sentinels. */
   readonly hosts: readonly RedisHost[];
   /** The primary's name at the Sentinels; empty for other kinds. */
   readonly primary: string;
@@ -36,7 +35,6 @@ interface RedisGiven {
   readonly url?: string | undefined;
   /** Without braces. */
   readonly prefix?: string;
-  /** Replaces the password of the URL. */
   readonly password?: string | undefined;
   readonly sentinelPassword?: string | undefined;
   readonly ca?: string | undefined;
@@ -164,7 +162,6 @@ function hostOf({ hostname, port }: URL, byDefault: number): RedisHost {
   return { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || byDefault) };
 }
 
-/** `Redis at host:6379`, `The Redis cluster of ...`, `Redis "mymaster" of the Sentinels ...`. */
 export function describeRedis({ kind, hosts, primary }: RedisServer): string {
   const named = hosts
     .map(({ host, port }) => `${host.includes(":") ? `[${host}]` : host}:${port}`)

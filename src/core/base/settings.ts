@@ -114,7 +114,6 @@ const responseLimit = between(1, 1_048_576);
 export interface Setting {
   readonly schema: z.ZodType;
   readonly about: string;
-  /** May also be given as `NAME_FILE`. */
   readonly secret?: boolean;
 }
 

@@ -12,7 +12,7 @@ import {
 } from "../store/retention/prune.ts";
 import { pruneRuns } from "../store/work/runs.ts";
 
-/** Final loaded intervals older than this are merged. No response is under way so long that it could still change them. */
+/** Final loaded intervals older than this are merged, because no response that could change them is still under way. */
 const COMPACT_AFTER_DAYS = 7;
 
 interface Retention {

@@ -37,7 +37,6 @@ export function unitsOfRange({ start, end }: Interval, unitMs: number): Interval
   }));
 }
 
-/** The last 13 months, including the current one. */
 export function lastMonths(now: number): Interval {
   return { start: monthAt(now, 1 - MOST.month), end: monthAt(now, 1) };
 }

@@ -100,7 +100,6 @@ export interface Count extends Readonly<Record<Kind, number>> {
   readonly matched: number;
 }
 
-/** Counts units of each column by kind, over all parts. Columns are sorted and do not overlap. */
 function countsOf(all: readonly Parts[], columns: readonly Interval[], unitMs: number): Count[] {
   const counts = columns.map((): Mutable => ({ ...NONE }));
   for (const name of COUNTED) {

@@ -42,7 +42,6 @@ export function monthNamed(text: string): CalendarMonth | undefined {
   return { name: text, start, end: addMonths(start, 1) };
 }
 
-/** The month that contains an instant (epoch ms). */
 export function monthAt(instant: number): CalendarMonth {
   return monthNamed(new Date(instant).toISOString().slice(0, 7)) as CalendarMonth;
 }

@@ -122,7 +122,6 @@ function amountsOf(readings: readonly ProviderReading[]): ReadonlyMap<string, nu
   return new Map([...byId].map(([id, some]) => [id, sumOf(some.map(([, amount]) => amount))]));
 }
 
-/** Null if any part is unknown. */
 function sumOf(parts: readonly (number | null)[]): number | null {
   return parts.reduce<number | null>((sum, part) => (sum === null || part === null ? null : sum + part), 0);
 }
@@ -195,7 +194,6 @@ export interface ProviderMonth {
   readonly readAt: string | null;
   /** Why the server does not show totals. Null: it shows them, or was not requested. */
   readonly refusal: string | null;
-  /** Number of workspaces by meter and outcome of the last comparison. */
   readonly outcomes: readonly {
     readonly meter: ProviderMeter;
     readonly outcome: ProviderOutcome;
@@ -203,7 +201,6 @@ export interface ProviderMonth {
     /** The provider's total of workspaces that are not loaded here. Null if unknown. */
     readonly held?: number | null;
   }[];
-  /** Workspaces whose final counts have changed since then. */
   readonly changedSince: number;
 }
 

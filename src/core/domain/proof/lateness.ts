@@ -25,7 +25,6 @@ const NEARLY_ALL = 0.999;
 /** With fewer changes, there is no recommendation. */
 const ENOUGH_CHANGES = 20;
 
-/** Judges from the ages of late changes when counts should become final. */
 export function judgeFinality(classes: readonly LatenessClass[], settleAfterMs: number): Finality {
   const sum = (of: (one: LatenessClass) => number) => sumOf(classes, of);
   const seen = {

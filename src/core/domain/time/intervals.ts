@@ -34,7 +34,6 @@ export function intersect(a: readonly Interval[], b: readonly Interval[]): Inter
   return intersectNormal(normalize(a), normalize(b));
 }
 
-/** Intersects lists that are in the normal form already. */
 export function intersectNormal(left: readonly Interval[], right: readonly Interval[]): Interval[] {
   const shared: Interval[] = [];
   for (let i = 0, j = 0; ; ) {
@@ -50,7 +49,6 @@ export function intersectNormal(left: readonly Interval[], right: readonly Inter
   }
 }
 
-/** Length of the set in ms. An instant in several intervals counts once. */
 export function totalMs(a: readonly Interval[]): number {
   return normalize(a).reduce((sum, { start, end }) => sum + (end - start), 0);
 }

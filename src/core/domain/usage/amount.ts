@@ -116,7 +116,6 @@ export function centsShown(amount: Amount, currency = "USD"): string {
   return rounded === 0n && amount !== 0n ? amountShown(amount) : roundShown(rounded, currency);
 }
 
-/** An amount with the digits of its currency, and no more: `1,234.50`. */
 export function roundShown(amount: Amount, currency: string): string {
   const [whole = "", fraction = ""] = amountShown(roundedTo(currency, amount)).split(".");
   const digits = minorDigits(currency);

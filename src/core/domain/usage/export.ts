@@ -53,7 +53,6 @@ export class ExportKeys {
   /** True if each key's buckets came in rising order, so none came twice. */
   isAscending = true;
   last: { key: number; bucketHour: number; line: number } | undefined;
-  /** Indices of the requested workspaces that have had a row. */
   readonly named = new Set<number>();
 
   readonly #requested: Requested;

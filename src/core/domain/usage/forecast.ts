@@ -6,7 +6,6 @@ export interface DayAmount {
   readonly isFinal: boolean;
 }
 
-/** Shown to users. */
 export const FORECAST_METHOD =
   "Each coming day is the average of its weekday over the last four final weeks, scaled to the total of the last two weeks.";
 

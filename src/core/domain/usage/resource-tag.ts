@@ -1,4 +1,3 @@
-/** A tag value of a resource. A resource may have several values of one key. */
 export interface ResourceTag {
   readonly dimension: "project" | "deployment" | "sandbox";
   readonly resourceId: string;

@@ -65,7 +65,6 @@ export class KeyNumbering {
   /** False once a key's buckets come out of order or twice. */
   isAscending = true;
   mostNames = 0;
-  /** Number of names beyond the first of each key. */
   moreNames = 0;
   #characters = 0;
 
@@ -75,9 +74,7 @@ export class KeyNumbering {
   readonly #withNames: boolean;
   readonly #workspaceIds: readonly string[];
   readonly #workspaces: ReadonlyMap<string, number>;
-  /** Maps ids to key numbers, for each workspace and measure. */
   readonly #index: Map<string, number>[];
-  /** The bucket that was checked last. Records of one bucket follow each other. */
   #checked: number | null | undefined;
 
   constructor(requested: Requested) {

@@ -15,7 +15,6 @@ export interface ResponseProblem {
   readonly message: string;
 }
 
-/** A row with the index of its requested workspace. */
 export interface ResponseRow extends NumberedRow {
   workspace: number;
 }

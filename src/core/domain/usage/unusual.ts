@@ -106,7 +106,6 @@ export function differenceOf({ amount, expected }: UnusualDay): number {
   return Math.abs(amount - expected);
 }
 
-/** The days on which a series stepped: the first of each run of unusual days in one direction. */
 export function stepsOf(unusual: readonly UnusualDay[]): UnusualDay[] {
   const sign = ({ amount, expected }: UnusualDay) => Math.sign(amount - expected);
   return unusual.filter((one, n) => {

@@ -32,7 +32,6 @@ export const NO_ROWS = {
 };
 export type RowCounts = Readonly<typeof NO_ROWS>;
 
-/** `followUps` replace the task if it was split or planned in a finer stride. */
 export interface TaskResult {
   /** `unchanged`: no request was sent, because the stored figures still match the workspace counts. */
   readonly outcome: LoadResult["outcome"] | "unchanged" | "split" | "failed" | "not_available";
@@ -43,12 +42,11 @@ export interface TaskResult {
   readonly message?: string;
   /** True if the task's own scopes keep it as a failure until its time is loaded. */
   readonly keepsFailure?: boolean;
-  /** Set if a transient error outlasted every attempt: the platform may be down. */
   readonly gaveUp?: PlatformError;
 }
 
 export interface ExtractOptions {
-  /** What follows the last attempt of a transient error: `keep` stores a failure, `throw` lets the queue retry. */
+  /** After the last attempt of a transient error, `keep` stores a failure, `throw` lets the queue retry. */
   readonly onTransient?: "keep" | "throw";
   /** True if the stored figures are in doubt, so that all are compared with the response. */
   readonly isRepair?: boolean | undefined;

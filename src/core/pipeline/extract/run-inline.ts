@@ -38,14 +38,12 @@ export interface RunResult {
   readonly failures: readonly TaskFailure[];
 }
 
-/** A task that keeps a failure until its replacements are loaded. */
 interface Replanned {
   readonly task: UsageRequest;
   readonly result: TaskResult;
   isCounted: boolean;
 }
 
-/** Runs tasks in this process, and the follow-ups of split tasks. */
 export async function runInline(
   source: OpenSource,
   tasks: readonly UsageRequest[],

@@ -76,7 +76,6 @@ export interface NextStep {
   readonly outcome: "split" | "failed" | "not_available";
   readonly code: string;
   readonly message: string;
-  /** Requests that replace the task. */
   readonly parts: readonly UnstoredRequest[];
   /** True if the task's own scopes keep it as a failure, which is retried later. */
   readonly keep: boolean;
@@ -111,7 +110,6 @@ export function afterProblem(
   return { outcome: "failed", code, message, parts: [], keep: true };
 }
 
-/** Returns the next finer stride. Only the meter `traces` is kept by hour. */
 function finerOf({ meter, window }: UsageRequest): Stride | undefined {
   const finer = finerStride(window.stride);
   return finer === "hour" && meter !== "traces" ? undefined : finer;

@@ -22,7 +22,6 @@ import { extractTask, isFinalBy, type TaskResult } from "./extract.ts";
 /** A task is poison if more workers than this claimed it and neither ended it nor handed it back. */
 const POISON_AFTER = 20;
 
-/** Abort reason of a job that could not renew its lock. */
 export const LOCK_LOST = "lock_lost";
 
 /**

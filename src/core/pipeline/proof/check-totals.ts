@@ -30,20 +30,17 @@ interface MeterTotals {
   readonly range: Interval;
   readonly daysDisproved: number;
   readonly daysNotFinal: number;
-  /** Windows that were not checked, because access to the workspace is not proven. */
   readonly unverified: number;
 }
 
 /** Day counts are those of the meter `traces`; the other counts are sums over all meters. */
 export interface TotalsResult extends Omit<MeterTotals, "meter"> {
-  /** Counts of each other meter. Differences between tiers count for `longlived`. */
   readonly others: readonly MeterTotals[];
   readonly othersNotFinal: number;
   /** Workspace days whose tiers were compared with all traces. Undefined: tiers are not loaded. */
   readonly tierDays?: number;
   /** Months x scopes whose records something other than a load changed, of all time. They are provisional again. */
   readonly miscounted: number;
-  /** All remaining differences in the range, in units of the measure. */
   readonly findings: readonly NamedFinding[];
   readonly failed: readonly TotalsFailure[];
 }

@@ -157,7 +157,6 @@ export async function keepTotalDifferences(
   await keepFindings(store, { kind, compared, fetchNumber }, narrowest(findings));
 }
 
-/** True if an earlier check found the same difference with the same numbers. */
 export function isKnown(difference: TotalDifference, kind: FindingKind, known: readonly Finding[]): boolean {
   return known.some(
     (finding) =>
@@ -248,7 +247,6 @@ interface Side {
   readonly days: readonly (Interval & { readonly scopeId: number })[];
 }
 
-/** `restated`: number of final counts that changed. */
 export async function refetchDays(source: OpenSource, sides: readonly Side[]) {
   const done = { requests: 0, restated: 0, refetchFailures: 0 };
   for (const { meter, states, days } of sides) {

@@ -222,7 +222,6 @@ async function compareTask(
 
 export interface NotCompared {
   readonly provisional: number;
-  /** Figures whose last response could not be used, or without proof of access. */
   readonly failed: number;
   readonly missing: number;
   /** Not loaded, and no sync keeps it: old hours, weeks and longer buckets. */
@@ -230,7 +229,6 @@ export interface NotCompared {
   readonly notAvailable: number;
 }
 
-/** Counts the figures of ended buckets that are not final now. */
 export function notCompared(
   {
     settings,

@@ -75,7 +75,6 @@ async function shownOf(source: Contacted, listed: readonly string[]): Promise<re
   return shown;
 }
 
-/** Undefined if the server has no listing. */
 export async function requestListing(source: Contacted, attempts?: number): Promise<Listing | undefined> {
   const { store, billing, signal } = source;
   return sendRequest(

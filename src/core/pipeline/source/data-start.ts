@@ -16,7 +16,6 @@ export function dataStartProblem(
   };
 }
 
-/** `before`: the data start that was stored before contact. */
 export async function logDataStart(
   source: { db: Database; sourceId: number; config: SourceConfig; log: Logger },
   before: string | undefined,

@@ -137,7 +137,7 @@ export async function addUpResponse(
   return { response, problem: response.problem(grid?.stride ?? stride), rules };
 }
 
-/** So many different values of one response are counted. */
+/** Different refused values of one response that are counted. */
 const MOST_REFUSED = 100;
 
 /** Throws `PlatformError` with the problem's code if the response cannot be used. */

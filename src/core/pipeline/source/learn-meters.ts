@@ -221,7 +221,6 @@ async function learnByWorkspace(
   return none(source, meter);
 }
 
-/** The id of no workspace. */
 const NO_WORKSPACE = "00000000-0000-4000-8000-000000000000";
 
 /** Responses name no workspace, so the same usage would be stored for each. A refusal shows that the header is read. */

@@ -14,13 +14,10 @@ import {
 } from "../../store/catalog/source-meters.ts";
 import type { Database } from "../../store/db/database.ts";
 
-/** Facts about a source's server. They change while a source is open. */
 export interface ServerFacts {
   /** Counted meters with their start, epoch ms. */
   readonly meters: ReadonlyMap<Meter, number>;
-  /** Features that the server is known to lack. */
   readonly capabilities: ReadonlySet<ServerCapability>;
-  /** Unsupported strides whose daily retry is due. */
   readonly strideRetries: ReadonlySet<ServerCapability>;
 }
 
@@ -54,7 +51,6 @@ export class LearnedServer {
     await learnCapability(this.#db, { sourceId: this.#sourceId, capability, evidence });
   }
 
-  /** Records that the server responded in a stride that it seemed to lack. */
   async respondsIn(stride: Stride): Promise<void> {
     const capability = `no_${stride}` as const;
     if (!this.#capabilities.delete(capability)) return;
@@ -74,7 +70,6 @@ export class LearnedServer {
     await learnMeter(this.#db, { sourceId: this.#sourceId, meter, state: "not_known", evidence });
   }
 
-  /** Takes over the stored meters. A meter without a start of its own begins at `dataStart`. */
   takeOver(learned: readonly LearnedMeter[], dataStart: number): void {
     for (const { meter, state, startsOn } of learned) {
       if (state !== "counted") this.#meters.delete(meter);

@@ -13,7 +13,6 @@ const LEAST_LIMIT_MS = 1000;
 export interface RetryDeps {
   readonly log: Logger;
   readonly clock: Clock;
-  /** Attempts within one task; 1 where the queue retries. */
   readonly attempts: number;
   /** Makes all processes wait after a 429, because the limit belongs to the key. Default: only this one waits. */
   readonly holdBack?: (ms: number) => Promise<void>;

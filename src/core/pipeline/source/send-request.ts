@@ -34,7 +34,6 @@ export async function sendAside<T>(
   );
 }
 
-/** Repeats the request if its key was refused and has been replaced meanwhile. */
 async function withCurrentKey<T>({ config: { apiKey } }: SourceDeps, send: () => Promise<T>): Promise<T> {
   for (let key = apiKey.reveal(); ; key = apiKey.reveal()) {
     try {

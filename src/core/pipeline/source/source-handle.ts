@@ -2,7 +2,6 @@ import { createSource, openSource } from "./open-source.ts";
 import { isRefusedLately, liftRefusal } from "./refused-key.ts";
 import type { CreatedSource, OpenSource, SourceDeps } from "./source.ts";
 
-/** A source in a long-running process: stored once, contacted again for every sync. */
 export interface SourceHandle {
   known(): Promise<CreatedSource>;
   /** Contacts the platform if the last contact is older than the sync interval. */

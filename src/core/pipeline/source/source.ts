@@ -20,10 +20,8 @@ export interface SourceDeps extends RetryDeps {
     /** Maximum age of a provisional figure that still matches the workspace's count. */
     readonly refreshAfterMs: number;
     readonly userEmail: EmailPolicy;
-    /** Meters that a sync loads if the server counts them. */
     readonly meters: readonly Meter[];
   };
-  /** Resolves when the source's rate limit has room for one more request. */
   readonly admit: () => Promise<void>;
   /** Resolves when a further page may be requested of a response that the queue admitted. Default: `admit`. */
   readonly admitMore?: () => Promise<void>;
@@ -31,7 +29,6 @@ export interface SourceDeps extends RetryDeps {
   readonly leavesOutUnshown?: boolean;
   /** Default: requests and writes are always allowed. */
   readonly gate?: {
-    /** Throws while the store cannot take a response. */
     check(): void;
     /** Runs a write as soon as the store takes writes. */
     onceWritable(write: () => Promise<void>): Promise<void>;
@@ -85,7 +82,6 @@ interface SplitLimit {
   usable(): void;
 }
 
-/** Splitting is allowed until refusals outnumber 40 plus ten for each usable response. */
 export function createSplitLimit(): SplitLimit {
   let [refusals, responses] = [0, 0];
   return {

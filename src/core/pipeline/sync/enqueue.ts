@@ -57,7 +57,6 @@ export interface QueueMessage {
 export interface FetchQueue {
   add(messages: readonly QueueMessage[]): Promise<void>;
   present(): Promise<Set<string>>;
-  /** Removes messages that no worker has taken. Returns their number. */
   remove(ids: readonly string[]): Promise<number>;
 }
 

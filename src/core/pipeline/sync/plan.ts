@@ -177,7 +177,6 @@ export function keptDemand(source: Demanding, now: number): Want[] {
   return demand.filter(({ range }) => range.start < range.end);
 }
 
-/** The time that a sync keeps, in the strides that the server responds in. */
 export function routineDemand(source: Demanding, now: number): Want[] {
   return keptDemand(source, now).flatMap((want) => askable(source, want));
 }

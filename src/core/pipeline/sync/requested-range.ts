@@ -13,7 +13,6 @@ import { byMeter, clipToFuture, type Want } from "./plan.ts";
 
 export interface Requested {
   readonly wanted: readonly Want[];
-  /** Default: all. */
   readonly groupings?: readonly GroupBy[];
   readonly workspaceIds: readonly string[];
 }

@@ -24,12 +24,10 @@ export interface PutOff extends Pick<PutOffTasks, "tasks" | "byHour" | "quiet"> 
  */
 export interface SyncBudget {
   readonly needed: number;
-  /** Requests for each meter other than traces of all tiers. */
   readonly added: readonly { readonly meter: Meter; readonly requests: number }[];
   readonly allowed: number;
   /** Null: no task waits longer than a sync. */
   readonly putOff: PutOff | null;
-  /** Set if too few requests are allowed and tasks are put off. */
   readonly problem: { readonly code: string; readonly message: string; readonly next: string } | undefined;
 }
 

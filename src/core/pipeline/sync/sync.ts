@@ -24,7 +24,6 @@ interface PlannedSync {
   readonly created: number;
   readonly putOff: number;
   readonly requestedAgain: number;
-  /** Wanted usage that the server may or may not count; empty if all is known. */
   readonly unknown: string;
 }
 

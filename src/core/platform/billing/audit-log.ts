@@ -5,7 +5,6 @@ import { readJson, responseError } from "../http/read-body.ts";
 import { foreignError, tooManyPagesError } from "../parse/response-error.ts";
 import { describeValue, toWireTime } from "../parse/wire-values.ts";
 
-/** An entry of the platform's audit log. It names who changed what, but no value. */
 export interface LoggedChange {
   readonly id: string;
   readonly operation: string;
@@ -105,7 +104,6 @@ export async function loggedChanges(
   }
 }
 
-/** Returns a text if the entry is refused: the place, and what is wrong. */
 function fromWire(
   wire: unknown,
   { start, end, nth }: Interval & { readonly nth: number },

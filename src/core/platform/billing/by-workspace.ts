@@ -11,7 +11,6 @@ export interface WorkspaceQuery extends Interval {
 
 export interface WorkspaceIo extends RequestOptions {
   readonly onRecords: (records: UsageRecord[]) => void;
-  /** Only for evaluators: the rules that a response names. */
   readonly onRules?: ((rules: RunRule[]) => void) | undefined;
   /** Only for sandboxes: a value that is left out, with its place. */
   readonly onRefused?: ((refused: string) => void) | undefined;

@@ -7,9 +7,8 @@ import { describeValue, fromWireId, fromWireName, fromWireTime } from "../parse/
 /** Names of API keys, sandboxes or snapshots in lists of the platform. Usage has only their ids. */
 export interface ListedNames {
   readonly names: readonly { readonly id: string; readonly name: string }[];
-  /** Entries that were left out, each with its place. */
   readonly refused: readonly string[];
-  /** Of lists of API keys: what else they say of each key. */
+  /** Only lists of API keys have these. */
   readonly keys?: readonly WireKey[];
 }
 

@@ -214,7 +214,6 @@ const CHARGED = ["lcu", "lsu"] as const satisfies Measure[];
 interface Item {
   readonly resourceId: string;
   readonly start: number;
-  /** Whole millionths, in the order of `CHARGED`. */
   readonly units: readonly number[];
   /** Whole millionths, in the order of `STANDARD_UNITS`. Null: not available. */
   readonly standard: readonly (number | null)[];
@@ -237,7 +236,6 @@ class Seen {
     );
   }
 
-  /** Returns false for a repeated hour. */
   note(resourceId: string, start: number): boolean {
     const at = (start - this.#range.start) / this.#step;
     const bits = this.#bits.get(resourceId) ?? new Uint8Array(LONGEST / HOUR_MS / 8);

@@ -6,10 +6,10 @@ import { foreignError, tooManyPagesError } from "../parse/response-error.ts";
 import { describeValue, fromWireId, toWireTime } from "../parse/wire-values.ts";
 import { ADDRESS } from "./names.ts";
 
-/** What the platform reports that no usage has (docs/platform.md, Statement). Each line is a snapshot. */
+/** A snapshot of a number that the platform reports outside of usage (docs/platform.md, Statement). */
 export interface WireLine {
   readonly kind: LineKind;
-  /** The platform's ids of what the line is about, or its place if it has none. Empty: the organization. */
+  /** The platform's ids of the line's subject, or the line's place without any. Empty: the organization. */
   readonly lineId: string;
   /** Whom the line is about, in the platform's words. Null: the organization. */
   readonly subject: string | null;
@@ -99,7 +99,7 @@ function subjectOf(matchers: unknown): string | null {
   return named.length === 0 ? null : named.join(", ").slice(0, MOST_TEXT);
 }
 
-/** A policy with several limits has one spend, and the platform does not say of which window. */
+/** A policy with several limits has one spend, and the platform does not name its window. */
 function windowOf(config: unknown): string | null {
   const { window, limits } = fields.safeParse(config).data ?? {};
   const windows = [
@@ -160,7 +160,6 @@ export async function engineLimit(http: PlatformHttp, { signal }: RequestOptions
   return limitLine("engine_limit", found, "engine_lcu_spend_limit_monthly");
 }
 
-/** Reads it from the response about the billing period. */
 export function fleetLimitOf(found: Readonly<Record<string, unknown>>): WireLine[] {
   const field = "fleet_lcu_spend_limit_monthly";
   // Some descriptions have it among the organization's settings.

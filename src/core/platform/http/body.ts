@@ -178,7 +178,6 @@ function isFramed(headers: Headers): boolean {
   return coding === "" ? headers["content-length"] !== undefined : /(^|,)\s*chunked$/.test(coding);
 }
 
-/** In lower case. A repeated header is joined with commas; an absent one is empty. */
 function headerOf(headers: Headers, name: string): string {
   const value = headers[name];
   return (Array.isArray(value) ? value.join(", ") : (value ?? "")).trim().toLowerCase();
@@ -214,7 +213,6 @@ export class Deadline {
     return this.#request.signal;
   }
 
-  /** Replaces the earlier limit. The result of `allowedMs` may grow. */
   set(allowedMs: () => number, whatFor: () => string): void {
     this.#watch.abort();
     this.#watch = new AbortController();

@@ -13,7 +13,7 @@ export interface RequestContext {
   readonly redact: Redact;
   readonly variable: string;
   readonly proxy?: HttpProxy | undefined;
-  /** What may have happened without a response. Only for a request that changes something. */
+  /** Says what may have happened without a response. Only requests that change something have it. */
   readonly effect?: string;
 }
 
@@ -31,7 +31,6 @@ const TIMEOUTS = new Set([
 interface ErrorResponse {
   readonly status: number;
   readonly retryAfter: string | undefined;
-  /** Beginning of the body, decoded. */
   readonly body: string;
   /** The response's `Date`, from the same clock as its other dates. */
   readonly date: string | undefined;

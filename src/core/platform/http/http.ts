@@ -15,9 +15,7 @@ export interface PlatformHttpOptions {
   readonly baseUrl: string;
   readonly apiKey: string | Revealed;
   readonly organizationId?: string | undefined;
-  /** Sent as `X-Tenant-Id`. */
   readonly workspaceId?: string | undefined;
-  /** Sent as `Authorization: Bearer` by requests with `withBearer`. */
   readonly bearerToken?: string | Revealed | undefined;
   /** In ms. `headersMs`: until the head; `bodyMs`: between two pieces of the body; `graceMs`: until the least rate applies. */
   readonly timeouts?: Partial<typeof TIMEOUTS>;
@@ -37,7 +35,6 @@ export interface RequestOptions {
 }
 
 export interface GetRequest extends RequestOptions {
-  /** From the root of the API: `/api/v1/...`. */
   readonly path: string;
   readonly query?: URLSearchParams;
   readonly accept?: string;

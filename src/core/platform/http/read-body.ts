@@ -13,7 +13,6 @@ const MAX_BYTES = 33_554_432;
 
 type Fail = (fault: ResponseError) => unknown;
 
-/** Adds the request to a `ResponseError`. Returns any other error unchanged. */
 export function responseError(error: unknown, { body, context }: PlatformResponse): unknown {
   return error instanceof ResponseError ? platformErrorOf(error, body.status, context) : error;
 }

@@ -6,7 +6,6 @@ import { cutError, recordError } from "./response-error.ts";
 /** `line`: where the row begins. `isEnded`: false for a last row without a line end, which may lack cells or digits. */
 export type OnCells = (cells: string[], line: number, isEnded: boolean) => void;
 
-/** Cuts CSV into rows and leaves out empty lines. */
 export interface CsvCutter {
   push(chunk: Buffer): void | Promise<void>;
   end(proved: boolean): void | Promise<void>;
@@ -124,7 +123,6 @@ export class PlainCsv implements CsvCutter {
     this.#rest = "";
   }
 
-  /** Returns where the unfinished row begins. */
   #cut(text: string): number {
     let at = 0;
     let quote = text.indexOf('"');
@@ -153,7 +151,6 @@ export class PlainCsv implements CsvCutter {
   }
 }
 
-/** Undefined if the text ends before the row does. */
 function quotedRow(
   text: string,
   at: number,

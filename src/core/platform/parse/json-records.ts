@@ -139,7 +139,6 @@ export class JsonRecordCutter {
     this.#key = key;
   }
 
-  /** Reads a number, true, false or null, which ends where something else begins. */
   #readLiteral(chunk: Buffer, at: number): number {
     let end = at;
     while (end < chunk.length && !isDelimiter(chunk[end] ?? 0)) end += 1;

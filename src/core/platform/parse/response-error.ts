@@ -72,7 +72,6 @@ export function foreignError(message: string): ResponseError {
   });
 }
 
-/** `what` names the thing in the message; `place` is its path in the response. */
 export function refuserOf(wire: Readonly<Record<string, unknown>>, what: string, place: string) {
   return (field: string, why: string): never => {
     throw recordError(`${what}: ${field} is ${describeValue(wire[field])}, ${why}`, `${place}.${field}`);

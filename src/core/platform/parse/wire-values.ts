@@ -25,7 +25,6 @@ export function fromWireTime(text: string): number | undefined {
   return instant;
 }
 
-/** ISO 8601 in UTC with `Z`, milliseconds only if there are some. */
 export function toWireTime(instant: number): string {
   return new Date(instant).toISOString().replace(".000Z", "Z");
 }

@@ -25,7 +25,7 @@ export async function invalidateZerosOf(
   db: Database,
   { time, noticedAt }: Invalidated,
 ): Promise<Map<number, number>> {
-  // As-of queries rely on an instant that is later than the locks.
+  // The instant must be later than the locks, because as-of queries rely on that.
   const at = sql`(select usage.load_instant())`;
   const noticed = sql`${new Date(noticedAt)}::timestamptz`;
   const rows = await query<ChangedTime & { workspaceId: number; zeros: number }>(db)`

@@ -8,7 +8,6 @@ import { invalidateZerosOf } from "./invalidate-zeros.ts";
 
 export interface LostWorkspace {
   readonly workspaceId: string;
-  /** True if the workspace has just left the listing without being deleted. */
   readonly isNewlyUnlisted: boolean;
   readonly zeros: number;
 }
@@ -78,7 +77,6 @@ function wasDueIn(missedBy: Parameters<typeof loseAccess>[1]["missedBy"]) {
   return sql`w.used_before is not null and least(w.used_before, w.readable_at + interval '1 hour') <= ${until}`;
 }
 
-/** Returns the configured workspaces that no usage ever named, except deleted ones. */
 export async function withoutUsage(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },
@@ -119,7 +117,6 @@ export async function restedOnStatistics(
   `;
 }
 
-/** Invalidates every zero of workspaces that had usage in time loaded as zero. */
 export async function invalidateZeros(
   store: Store,
   { sourceId, workspaceIds, at }: { sourceId: number; workspaceIds: readonly string[]; at: number },

@@ -7,7 +7,6 @@ export interface LostWorkspace {
   /** True if a response that should have named the workspace did not. */
   readonly isUnread: boolean;
   readonly isUnlisted: boolean;
-  /** Daily zeros that were invalidated and are not loaded again. */
   readonly zeros: number;
   /** ISO days of the first and the last such zero, or null. */
   readonly firstDay: string | null;

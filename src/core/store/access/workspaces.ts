@@ -14,7 +14,6 @@ interface ListedWorkspace {
   readonly isDeleted: boolean;
 }
 
-/** Stores the configured workspaces without proof of access. */
 export async function registerWorkspaces(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },

@@ -14,7 +14,6 @@ export interface PlanFacts {
   readonly backfillTasks: number;
 }
 
-/** `windows`: time by scope id. `most`: where counting of records stops; default: never. */
 export async function planFacts(
   db: Database,
   wanted: { sourceId: number; windows: ReadonlyMap<number, readonly Interval[]>; most?: number | undefined },

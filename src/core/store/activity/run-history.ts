@@ -79,7 +79,6 @@ export async function runsById(db: Database, runIds: readonly number[]): Promise
   );
 }
 
-/** `chosen`: rows of `usage.run`, each with the `slug` of its source. */
 async function judged(db: Database, chosen: RawBuilder<unknown>): Promise<Run[]> {
   const rows = await query<Run>(db)`
     with chosen as (${chosen}), known as (

@@ -11,7 +11,6 @@ interface OfDimension {
 
 export type SeenEntity = Pick<ResponseKey, "dimensionId" | "firstHour" | "lastHour">;
 
-/** Returns entity ids in the order of the dimension ids; undefined for an unknown id. */
 export async function entityIds(
   db: Database,
   { sourceId, dimension, dimensionIds }: OfDimension & { dimensionIds: readonly string[] },

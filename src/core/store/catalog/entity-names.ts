@@ -52,7 +52,6 @@ export async function learnListedNames(
   return names.length;
 }
 
-/** Returns the dimensions whose usage has ids but never names. */
 export async function namedDimensions(db: Database, sourceId: number): Promise<Set<Dimension>> {
   const rows = await queryValues<Dimension>(db)`
     select d.dimension from unnest(array['api_key', 'sandbox']) d (dimension)
@@ -61,7 +60,6 @@ export async function namedDimensions(db: Database, sourceId: number): Promise<S
   return new Set(rows);
 }
 
-/** Current name of row `e` of `usage.labelled_entity`. `masked`: users are named by their id. */
 export function labelOf(masked: boolean): RawBuilder<string | null> {
   if (!masked) return sql`e.dimension_name`;
   return sql`case when e.dimension = 'user' and e.dimension_name is not null then 'user ' || e.dimension_id else e.dimension_name end`;

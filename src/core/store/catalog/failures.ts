@@ -70,7 +70,6 @@ export async function retryUnverified(
   `.execute(db);
 }
 
-/** `which`: a condition on scope `c`. */
 export async function clearFailures(db: Database, which: RawBuilder<unknown>): Promise<void> {
   await sql`delete from usage.failure f using usage.scope c where c.scope_id = f.scope_id and ${which}`.execute(
     db,

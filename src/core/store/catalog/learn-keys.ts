@@ -89,7 +89,6 @@ interface Wanted {
 
 type SeriesRow = Selectable<Schema["usage.series"]>;
 
-/** Returns ids in the order of the wanted series. */
 async function createSeries(db: Database, { scopes, entities, measures }: Wanted): Promise<number[]> {
   const known = new Map(scopes.map((scopeId) => [scopeId, new Map<number, number>()]));
   const keyOf = (entityId: number, measure: Measure) =>

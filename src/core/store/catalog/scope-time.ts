@@ -43,7 +43,6 @@ export function toIntervals(parts: JsonParts): Interval[] {
   return parts.map(([start, end]) => ({ start, end }));
 }
 
-/** Tables with a row per part of a scope's time, and the columns that each remaining part copies. */
 const COLUMNS = {
   coverage: ["final", "fetch_number", "fetched_at", "digest_epoch"],
   failure: ["state", "code", "message", "attempts", "fetch_number", "failed_at", "retry_at"],

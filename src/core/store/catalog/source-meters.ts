@@ -34,7 +34,6 @@ const REQUEST_AGAIN_AFTER = {
   not_known: "0",
 } as const satisfies Record<MeterState, string>;
 
-/** Stores `not_known` for wanted meters that were never requested. */
 export async function expectMeters(
   db: Database,
   { sourceId, meters }: { sourceId: number; meters: readonly Meter[] },
@@ -142,7 +141,6 @@ export interface UnknownMeter {
   readonly from: string;
 }
 
-/** SQL: unknown meters of source `s`, as a list in JSON. */
 export const UNKNOWN_METERS: RawBuilder<UnknownMeter[]> = sql`(
   select coalesce(json_agg(json_build_object('meter', u.meter, 'evidence', u.evidence, 'from', u.unknown_from,
       'since', ${iso("u.since")},

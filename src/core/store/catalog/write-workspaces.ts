@@ -8,7 +8,6 @@ import { notingCharges } from "../months/charges.ts";
  * expected, so such a change makes charges due.
  */
 
-/** Stores workspaces without proof of access. */
 export async function createWorkspaces(
   db: Database,
   { sourceId, workspaceIds }: { sourceId: number; workspaceIds: readonly string[] },

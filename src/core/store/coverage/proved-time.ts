@@ -93,7 +93,6 @@ export async function markMatched(
   await keepProof(db, scopeIds);
 }
 
-/** Removes the proof of a period. A total that reaches beyond the period still proves the rest. */
 export async function clearProof(db: Database, time: ScopeTime): Promise<void> {
   const exported = await clearTime(db, "reconciled", time);
   const totalled = await clearTime(db, "matched_total", time);
@@ -101,7 +100,6 @@ export async function clearProof(db: Database, time: ScopeTime): Promise<void> {
   if (scopeIds.length > 0) await keepProof(db, scopeIds);
 }
 
-/** `parts`: a multirange as text. */
 export interface ChangedTime {
   readonly scopeId: number;
   readonly parts: string;

@@ -12,7 +12,6 @@ interface RequestedRange {
   readonly meter: Meter;
   readonly groupings: readonly GroupBy[];
   readonly workspaceIds: readonly string[];
-  /** Whole buckets: hours for the stride `hour`, else days. */
   readonly wanted: readonly {
     readonly stride: Stride;
     readonly range: Interval;

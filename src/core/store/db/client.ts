@@ -3,7 +3,6 @@ import tls from "node:tls";
 import pg from "pg";
 import { type Session, startupSettings } from "./session.ts";
 
-/** A connection string, or an object that reveals the current one, such as a password file. */
 export type Address = string | { reveal(): string };
 
 export function urlOf(address: Address): string {
@@ -100,7 +99,7 @@ function requireBinding(driver: Driver): void {
   let isProved = false;
   const refuseUnless = (isBound: boolean) => {
     if (isBound) return;
-    // The same chunk of data may already contain the server's consent to the login.
+    // The server's consent to the login may already be in the same chunk of data.
     driver.removeAllListeners("readyForQuery");
     driver.stream.destroy(Object.assign(new Error(UNBOUND), { code: UNBOUND }));
   };

@@ -12,7 +12,6 @@ const MICROSECONDS_PER_HOUR = 3_600_000_000n;
 
 type BucketType = "timestamptz" | "date";
 
-/** A table with the columns `idColumn` integer, bucket_start timestamptz or date, traces bigint. */
 interface CopyTarget<Row extends NumberedRow> {
   readonly table: string;
   readonly idColumn?: "series_id" | "key";

@@ -19,7 +19,6 @@ export interface Store {
   transaction<T>(work: (transaction: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T>;
   /** Runs outside a transaction. `work` is repeated after a retryable failure, so it may run twice. */
   statement<T>(work: (db: Database) => Promise<T>): Promise<T>;
-  /** Watches a connection outside the pool for silence. */
   watch(client: pg.Client): void;
   /** For shutdown: work waits for a silent Postgres for a few seconds only, and is not repeated. */
   hurry(): void;

@@ -25,7 +25,6 @@ export const SILENCE_LIMITS: SilenceLimits = {
 
 const HURRY_MS = 1_500;
 
-/** Failed checks after which a connection is closed. */
 const LOOKS = 2;
 
 /** Members that pg's types lack. `readyForQuery` is false while a statement runs. */
@@ -35,7 +34,6 @@ interface Watched {
   readonly client: Driver;
   bytes: number;
   quiet: number;
-  /** Successive checks that found Postgres silent, or not at work on the statement. */
   lost: number;
 }
 

@@ -10,7 +10,6 @@ export function epochMs(instant: string): RawBuilder<number> {
   return sql.raw(`(extract(epoch from ${instant}) * 1000)::bigint`);
 }
 
-/** SQL: `NOW` is when the transaction began, `CLOCK` is the current instant. */
 export const NOW = sql<Date>`now()`;
 export const CLOCK = sql<Date>`clock_timestamp()`;
 
@@ -18,7 +17,6 @@ export function anyOf<Value>(values: readonly Value[]): RawBuilder<Value> {
   return sql`any(${values})`;
 }
 
-/** SQL condition: a column has this value. True if no value is given. */
 export function isIfGiven(column: string, value: string | number | null | undefined): RawBuilder<boolean> {
   return value === undefined || value === null ? sql`true` : sql`${sql.raw(column)} = ${value}`;
 }

@@ -31,7 +31,6 @@ export function queryValues<Value>(db: Database) {
     (await query<Record<string, Value>>(db)(text, ...values)).map((row) => Object.values(row)[0] as Value);
 }
 
-/** A tag for one statement that changes rows. Returns their number. */
 export function change(db: Database) {
   return async (text: TemplateStringsArray, ...values: readonly unknown[]): Promise<number> =>
     Number((await sql(text, ...values).execute(db)).numAffectedRows ?? 0);

@@ -4,7 +4,6 @@ import { type Database, query, queryValues } from "./query.ts";
 
 export const MIGRATIONS = new URL("sql/migrations/", ROOT);
 
-/** Empty: the schema is new enough. */
 export async function pendingMigrations(db: Database): Promise<string[]> {
   const applied = new Set(await appliedMigrations(db));
   return (await migrationNames()).filter((name) => !applied.has(name));

@@ -12,7 +12,6 @@ interface ServerFacts {
   readonly number: number;
   readonly hasReaders: boolean;
   readonly encoding: string;
-  /** `user` and `newDatabase` are quoted for SQL. */
   readonly user: string;
   readonly newDatabase: string;
 }

@@ -69,7 +69,6 @@ export function grainOf({ comment }: Pick<View, "comment">): string | undefined 
   return /Grain: (.*?)(?: \(key|[.;]( |$)|$)/.exec(comment)?.[1];
 }
 
-/** Columns of the key, read from the view's comment. Empty for a customer's view. */
 export function keyOf(view: View): readonly string[] {
   return /\(key: ([^)]*)\)/.exec(view.comment)?.[1]?.split(", ") ?? [];
 }

@@ -1,7 +1,7 @@
 import { MEASURES, METER, type Measure, type Meter, meterOfMeasure } from "../../domain/usage/meter.ts";
 import { type Database, queryValues } from "../db/query.ts";
 
-/** What has records. Short-lived traces have none, because they are computed as a difference. */
+/** Short-lived traces have no records, because they are computed as a difference. */
 export type Counted = Measure | "longlived";
 export const COUNTED: readonly Counted[] = MEASURES.flatMap((measure) =>
   measure === "traces" ? [measure, "longlived" as const] : [measure],

@@ -24,7 +24,6 @@ export const COVERAGE_VERSION = sql`concat_ws(' ', (
   from usage.coverage
 ), (select concat_ws(' ', count(*), max(failed_at)) from usage.failure))`;
 
-/** SQL: proved days, where `p` is the proof of a scope of days. */
 export const PROVED_DAYS = sql`coalesce(p.compared + p.totalled - p.differing, '{}')`;
 
 export async function loadedDays(
@@ -77,7 +76,6 @@ export async function loadedMeterDays(
   `;
 }
 
-/** Days on which every priced meter that is expected there is loaded. */
 export async function loadedForCosts(
   db: Database,
   { sourceId, workspaceId }: UsageCells,

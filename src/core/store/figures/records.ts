@@ -25,7 +25,6 @@ export interface UsageRange extends Days {
   readonly per: Per;
 }
 
-/** SQL of a WITH item: for the dimension, the scopes of days and hours of each workspace. */
 export function cellsOf({ sourceId, by, workspaceId, counted = "traces" }: UsageCells): RawBuilder<unknown> {
   const { kind, tier } = seriesTermsOf(counted);
   return sql`cell as materialized (
@@ -183,7 +182,6 @@ export function midnight(day: string): RawBuilder<unknown> {
   return sql`${`${day}T00:00:00Z`}::timestamptz`;
 }
 
-/** Name of entity `e` with current name `n`. `masked`: users are named by their id. */
 export function nameOf({ by }: UsageCells, masked: boolean): RawBuilder<unknown> {
   return by === "user" && masked
     ? sql`case when n.name is not null then 'user ' || usage.shown_id(e.external_id) end`

@@ -17,10 +17,8 @@ export interface UsageSum {
 export interface Listing {
   readonly before: Days;
   readonly top: number;
-  /** Only ids whose name or id has this text are listed separately. */
   readonly find?: string | undefined;
   readonly masked: boolean;
-  /** `amount`: the largest amount first. `growth`: the largest growth since the earlier range first. */
   readonly sort: "amount" | "growth";
 }
 

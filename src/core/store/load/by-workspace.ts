@@ -12,7 +12,7 @@ export interface ByWorkspace {
   readonly scopeId: number;
   /**
    * Time that these responses prove to be zero and no stored figure contradicts: the whole window if the workspace has no
-   * traces in it, else the time that was never loaded, if it has none there.
+   * traces in it, else the time without traces that was never loaded.
    */
   readonly zero: readonly Interval[];
   /** When this was read, by Postgres's clock, epoch ms. A task may have waited since these responses came. */

@@ -23,7 +23,6 @@ export interface StoredWindow {
   /** Epoch of the stored digests. A change of records outside of loads begins a new epoch, which voids them. */
   readonly epoch: number;
   readonly isBeforeDataStart: boolean;
-  /** Scopes whose final zeros of the window were invalidated after they had been shown. */
   readonly withdrawn: readonly number[];
   readonly failed: readonly number[];
   readonly overlapped: readonly OverlappedRow[];

@@ -212,7 +212,6 @@ const AGE_CLASSES_HOURS: readonly number[] = [
   ...[1, 2, 3, 6, 12, 24, 36, 48, 72, 96, 120, 144, 168, 240, 336, 504, 744, 1488, 2232, 8784, 876_000],
 ];
 
-/** Changes of traces of one age class, separately for final and provisional buckets. */
 export interface LateChange {
   readonly was_final: boolean;
   readonly age_hours: number;

@@ -50,7 +50,6 @@ export interface LoadResult extends Changes {
   readonly outcome: "loaded" | "discarded" | "unconfirmed" | "unverified";
   readonly unchanged: number;
   readonly restated: number;
-  /** Scopes without proof of access, which stay unchanged. */
   readonly unverified: readonly number[];
 }
 
@@ -164,7 +163,6 @@ interface Replacing {
 type Counts = Omit<LoadResult, "outcome" | "unverified" | "fullyDeleted">;
 
 interface Stored extends Partial<Counts> {
-  /** True: the response has the digests of the loaded intervals. */
   readonly isKnown: boolean;
   readonly late: readonly LateChange[];
 }

@@ -4,7 +4,6 @@ import { type Database, query, type Row } from "../db/query.ts";
 /** Postgres stores costs by day (usage.charge, usage.charge_day) at the end of each transaction that changes their inputs. */
 
 export interface StoredCharges {
-  /** Charges by workspace, day, SKU and volume tier, at today's prices. */
   readonly charges: number;
   readonly chargesChanged: number;
 }
@@ -29,13 +28,11 @@ export function notingCharges(change: RawBuilder<unknown>): RawBuilder<unknown> 
     from (select distinct source_id from changed where source_id is not null) c`;
 }
 
-/** Stores due charges at once, for reads within the transaction. */
 export async function storeDueCharges(db: Database): Promise<void> {
   await sql`set constraints usage.charges_follow immediate`.execute(db);
   await sql`set constraints usage.charges_follow deferred`.execute(db);
 }
 
-/** Computes all charges of every source anew, and stores those that differ. */
 export async function recomputeCharges(db: Database): Promise<StoredCharges> {
   await sql`select usage.charges_due(null, null)`.execute(db);
   await storeDueCharges(db);
@@ -49,7 +46,6 @@ export async function recomputeCharges(db: Database): Promise<StoredCharges> {
 }
 
 export interface WrongCharge extends Row<"usage.charge", "sku"> {
-  /** The platform's id, or `(forgotten)` for a removed workspace. */
   readonly workspaceId: string;
   readonly day: string;
 }

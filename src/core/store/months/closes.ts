@@ -18,14 +18,12 @@ export const CLOSED_BY = sql`lateral (
 ) a`;
 
 export interface Close extends Row<"usage.close", "closeId" | "settleAfterSeconds"> {
-  /** A month such as 2026-03, or the days of another billing period. */
   readonly name: string;
   readonly closedAt: string;
   /** Null: the period is closed without costs, as is every period that is not a month. */
   readonly costsClosedAt: string | null;
   /** Null if not recorded, such as for a shared token. */
   readonly by: { readonly name: string | null; readonly via: "page" | "command" } | null;
-  /** Daily figures that were closed although the platform contradicts itself on them. */
   readonly accepted: number;
   readonly without: readonly string[];
   readonly traces: number;

@@ -22,9 +22,7 @@ export interface Comparison {
   readonly compared: number;
   readonly rows: number;
   readonly traces: number;
-  /** Scopes without rows in the export and without proof of access to their workspace. */
   readonly unverified: readonly number[];
-  /** Scopes whose window is no longer all final. */
   readonly notFinal: readonly number[];
 }
 

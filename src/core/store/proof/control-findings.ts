@@ -51,7 +51,6 @@ export async function knownFindings(
   `;
 }
 
-/** `failures`: windows that could not be requested. */
 export async function noteCheck(
   db: Database,
   { sourceId, failures }: { sourceId: number; failures: number },

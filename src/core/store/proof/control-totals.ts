@@ -96,7 +96,6 @@ export async function compareTotals(
 }
 
 export interface GroupingDifference extends TotalDifference {
-  /** Scope by workspace; `scopeId` is the scope by project, user or key. */
   readonly totalScopeId: number;
 }
 

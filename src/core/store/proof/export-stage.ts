@@ -12,7 +12,6 @@ export interface StagedExport extends Requested {
   readonly sourceId: number;
   readonly meter?: Meter;
   readonly scopeIds: readonly number[];
-  /** Most keys in memory; default: 60 MB of keys. */
   readonly mostKeys?: number;
   /** Each call yields all rows from the first. Returns true if the last row has no line end and may be cut. */
   readonly rows: () => AsyncIterable<readonly ExportRow[], unknown>;
@@ -23,7 +22,6 @@ export interface Stage {
   readonly traces: number;
   /** True if a key may have several rows in a bucket, which the comparison adds up. */
   readonly isFolded: boolean;
-  /** True if tables exist for further names of a key, and for buckets with a wrong end. */
   readonly hasMoreNames: boolean;
   readonly hasEnds: boolean;
   readonly unended: ExportKeys["last"];

@@ -27,7 +27,6 @@ export function restatementCounts(which: RawBuilder<unknown>): RawBuilder<unknow
   )`;
 }
 
-/** `workspace`: an entity id; default: all workspaces. */
 export async function countRestatements(
   db: Database,
   requested: { sourceId: number; from: string; to: string; workspace?: number | undefined },

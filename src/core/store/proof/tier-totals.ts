@@ -6,7 +6,6 @@ import type { Store } from "../db/database.ts";
 import { query } from "../db/query.ts";
 import type { ControlTotal, TotalDifference } from "./control-totals.ts";
 
-/** Day scopes of one workspace: long-lived traces (`scopeId`) and all traces (`allScopeId`). */
 export interface TierPair {
   readonly workspaceId: string;
   readonly scopeId: number;

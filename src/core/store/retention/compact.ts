@@ -16,7 +16,7 @@ const LEFT_ALONE_BELOW = 1 / 16;
 const MERGED_WITHIN = sql`case s.stride when 'hour' then date_trunc('quarter', c.period_start, 'UTC') end`;
 
 /**
- * Merges adjoining final intervals that are so old that no response can still arrive. Otherwise coverage would grow by one
+ * Merges adjoining final intervals that no response can still change. Otherwise coverage would grow by one
  * interval a day; merged hours grow by one a quarter. A merged interval keeps the newest fetch number, the oldest fetch time,
  * the digests of its parts if each has one, and the oldest digest epoch. Returns the number of intervals saved.
  */

@@ -140,7 +140,6 @@ function keptFrom(keepHours: number) {
   return sql<Date>`date_trunc('day', now() - make_interval(hours => ${keepHours}), 'UTC')`;
 }
 
-/** Returns the number of records; undefined if nothing old is left. */
 async function dropPart(
   store: Store,
   { scopeId, keepHours, days }: { scopeId: number; keepHours: number; days: number },

@@ -109,7 +109,6 @@ interface Listed {
   readonly most?: number;
 }
 
-/** Returns the newest backfills first. Progress is counted from the tasks. */
 export async function listBackfills(db: Database, listed: Listed = {}): Promise<Backfill[]> {
   const { backfillId = null, source = null, states = null, before = null, most = null } = listed;
   return query<Backfill>(db)`

@@ -11,7 +11,6 @@ export function maskedActor(name: string): string {
   return name.includes("@") ? "an operator" : name;
 }
 
-/** `refused`: a rule refused it, and nothing was changed. */
 type ActionOutcome = Row<"usage.operator_action">["outcome"];
 
 export interface NewAction {

@@ -12,9 +12,7 @@ export interface StoredTask extends UsageRequest {
   readonly sourceId: number;
   readonly backfillId: number | undefined;
   readonly runId: number | undefined;
-  /** How often the task was enqueued. A queue message is (task id, generation). */
   readonly generation: number;
-  /** Claims that neither ended nor were handed back, including this one. */
   readonly openClaims: number;
 }
 
@@ -42,7 +40,6 @@ const REQUESTED_AT = sql`(
   where s.scope_id = r.scope_ids[1] and (d.stride = s.stride or s.stride = 'hour' and d.stride = 'day')
 )`;
 
-/** Creates tasks, and leaves an equal routine task unchanged. Returns the number of new tasks. */
 export async function createTasks(
   db: Database,
   work: {
@@ -248,7 +245,6 @@ export function endingOf({ task, state, code, message }: TaskEnd): RawBuilder<un
     where ${itself}`;
 }
 
-/** Makes queued tasks wait. They are enqueued again under a new generation. */
 export async function releaseTasks(db: Database, taskIds: readonly number[]): Promise<void> {
   const queued = db.updateTable("usage.fetch_task").where("state", "=", "queued");
   await queued.set({ state: "waiting", leased_until: null }).where("task_id", "=", anyOf(taskIds)).execute();
@@ -281,7 +277,6 @@ export async function routineTasks(db: Database, sourceId: number) {
 export interface PutOffTasks {
   readonly source: string;
   readonly tasks: number;
-  /** `byHour`: hourly tasks. `quiet`: tasks of workspaces without recent traces. */
   readonly byHour: number;
   readonly quiet: number;
   /** Tasks, backfills included, that have waited at least this long. No other task comes before the last of them. */
