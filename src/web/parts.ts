@@ -5,6 +5,7 @@ import { parseJson } from "../core/base/json.ts";
 import { printableLine } from "../core/base/printable.ts";
 import { didYouMean } from "../core/base/spelling.ts";
 import { STATUSES as STATUS_ORDER, type Status } from "../core/domain/coverage/coverage-grid.ts";
+import type { Status as StatusWord, Tone } from "../core/domain/proof/statuses.ts";
 import { addDays } from "../core/domain/time/days.ts";
 import { type Amount, amountShown, centsShown } from "../core/domain/usage/amount.ts";
 import type { Meter } from "../core/domain/usage/meter.ts";
@@ -148,27 +149,141 @@ export function legend(): Html {
   </dl>`;
 }
 
+/** A status as a label: `pill(MONTH_STATUS.open, "1 item")`. @public */
+export function pill({ mark, word, tone, about }: StatusWord, more?: string): Html {
+  return html`<span class="pill ${tone}" title="${about}"><span aria-hidden="true">${mark}</span> ${word}${more !== undefined && ` · ${more}`}</span>`;
+}
+
+interface Box {
+  readonly title: Html | string;
+  readonly body: Html;
+  /** Columns of twelve. On narrow windows each box takes all. Default: 12. */
+  readonly span?: 4 | 6 | 8 | 12;
+  readonly note?: Html | string;
+  /** At the right of the title: links, or a legend. */
+  readonly links?: Html | string;
+  readonly id?: string;
+}
+
+/** A card with a title. Boxes stand in `columns`. @public */
+export function box({ title, body, span = 12, note, links, id }: Box): Html {
+  return html`<section class="card c${span}" ${id !== undefined && html`id="${id}"`}><header><h2>${title}</h2>${note !== undefined && html`<span class="quiet">${note}</span>`}${links !== undefined && html`<div class="more">${links}</div>`}</header>${body}</section>`;
+}
+
+/** The grid of twelve columns. @public */
+export function columns(...parts: readonly (Html | "" | false)[]): Html {
+  return html`<div class="columns">${parts.filter((part) => part !== "" && part !== false)}</div>`;
+}
+
+/** @public */
+export interface Kpi {
+  readonly label: string;
+  /** A figure, as `count` and `money` show it, or a word. */
+  readonly value: Html | string;
+  readonly unit?: string | undefined;
+  /** The line below: a change, a pill, a link. */
+  readonly note?: Html | string;
+}
+
+/** The row of cards below a page's heading: three columns each, two beside each other on a phone. @public */
+export function kpis(all: readonly Kpi[]): Html {
+  return html`<dl class="kpis">${all.map(
+    ({ label, value, unit, note }) =>
+      html`<div class="card"><dt>${label}</dt><dd><span class="figure">${value}</span>${unit !== undefined && html` <small>${unit}</small>`}${note !== undefined && html`<div class="note">${note}</div>`}</dd></div>`,
+  )}</dl>`;
+}
+
+/** @public */
+export interface Todo {
+  readonly tone: Tone;
+  readonly mark: string;
+  readonly what: Html | string;
+  readonly details?: Html | string | undefined;
+  readonly action?: Html | undefined;
+}
+
+/** What needs attention, one row each: mark, statement, details and one action. @public */
+export function todos(all: readonly Todo[]): Html {
+  return html`<ul class="todo">${all.map(
+    ({ tone, mark, what, details, action }) =>
+      html`<li><span class="mark ${tone}" aria-hidden="true">${mark}</span><div><b>${what}</b>${details !== undefined && html`<p>${details}</p>`}</div>${action}</li>`,
+  )}</ul>`;
+}
+
+/** @public */
+export function button(to: string, label: string, kind: "" | "primary" = ""): Html {
+  return html`<a class="button ${kind}" href="${to}">${label}</a>`;
+}
+
+/** A share of 100 as a bar and in words. @public */
+export function share(value: number | null): Html {
+  if (value === null) return html`${percent(value)}`;
+  return html`<meter min="0" max="100" value="${Math.min(100, Math.max(0, Math.round(value * 10) / 10))}" aria-hidden="true"></meter> ${percent(value)}`;
+}
+
+/** A change in percent, as ▲ or ▼ without a judgement. @public */
+export function change(value: number | null, title?: string): Html {
+  if (value === null)
+    return html`<span class="none" ${title !== undefined && html`title="${title}"`}>–</span>`;
+  const [mark, word] = value > 0 ? ["▲", "+"] : value < 0 ? ["▼", "−"] : ["", ""];
+  return html`<span class="change" ${title !== undefined && html`title="${title}"`}><span aria-hidden="true">${mark}</span><span class="visually-hidden">${word}</span> ${percent(Math.abs(value))}</span>`;
+}
+
+/** Filters that are on. Each is a link to the page without it. @public */
+export function chips(all: readonly { readonly label: string; readonly without: string }[]): Html | "" {
+  if (all.length === 0) return "";
+  return html`<ul class="chips" aria-label="Filters">${all.map(
+    ({ label, without }) =>
+      html`<li><a href="${without}" aria-label="Remove the filter ${label}">${label} <span aria-hidden="true">×</span></a></li>`,
+  )}</ul>`;
+}
+
+/** A form of filters in one line. `more`: fields that are folded. @public */
+export function filterBar(action: string, fields: Html, more?: Html): Html {
+  return html`<form class="row filter" method="get" action="${action}">${fields}${more !== undefined && html`<details class="more"><summary>More</summary><div class="row">${more}</div></details>`}<button>Apply</button></form>`;
+}
+
+/** The head of a column of numbers that sorts both ways. `to`: the address of the page in an order. The link keeps the place. @public */
+export function sortHead(
+  label: Html | string,
+  {
+    sorted,
+    to,
+    kind = "",
+  }: {
+    readonly sorted: "descending" | "ascending" | undefined;
+    readonly to: (order: "descending" | "ascending") => string;
+    readonly kind?: string;
+  },
+): Html {
+  const next = sorted === "descending" ? "ascending" : "descending";
+  return html`<th scope="col" class="number ${kind}" ${sorted !== undefined && html`aria-sort="${sorted}"`}><a href="${to(next)}#table">${label}${sorted !== undefined && html` <span aria-hidden="true">${sorted === "descending" ? "↓" : "↑"}</span>`}</a></th>`;
+}
+
 interface Table {
   readonly label?: string;
   readonly caption: string;
   readonly heads: readonly (string | Html)[];
   readonly rows: readonly Html[];
   readonly foot?: Html;
+  /** `two`: rows of two lines on a phone, of cells with the classes `lead`, `share` and `change`. `opt` cells are left out there. */
   readonly kind?: string;
+  /** `table`: links of `sortHead` lead here. */
+  readonly id?: string;
 }
 
-export function scroll(label: string, content: Html): Html {
-  return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}">${content}</div>`;
+export function scroll(label: string, content: Html, id?: string): Html {
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="${label}" ${id !== undefined && html`id="${id}"`}>${content}</div>`;
 }
 
-export function table({ caption, label = caption, heads, rows, foot, kind = "" }: Table): Html {
+export function table({ caption, label = caption, heads, rows, foot, kind = "", id }: Table): Html {
   const content = html`<table class="${kind}">
     <caption>${caption}</caption>
     <thead><tr>${heads.map((head) => (typeof head === "string" ? html`<th scope="col">${head}</th>` : head))}</tr></thead>
     <tbody>${rows}</tbody>
     ${foot !== undefined && html`<tfoot>${foot}</tfoot>`}
   </table>`;
-  return scroll(label, content);
+  return scroll(label, content, id);
 }
 
 export type Cell = readonly [column: string, cell: Html | string, kind?: string];

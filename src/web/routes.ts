@@ -11,8 +11,9 @@ import { storeNow } from "../core/store/work/fetch-ledger.ts";
 import type { Actor } from "../core/store/work/operator-actions.ts";
 import { isHttps, type Who } from "./access.ts";
 import { within } from "./health.ts";
-import { type Page, sendPage } from "./layout.ts";
+import { type Counts, type Page, sendPage } from "./layout.ts";
 import type { Html } from "./parts.ts";
+import { type Chooses, cookieOf, inPlace, PLACE_COOKIE, type Place, placeOf } from "./place.ts";
 import type { EndedSessions } from "./sessions.ts";
 
 /** Pages and workers have separate pools, so that neither waits for the other. A slower page is a defect. */
@@ -47,6 +48,8 @@ export interface Context<Query = unknown, Params = unknown> extends WebServices 
   readonly actor: Actor;
   /** Postgres's clock, epoch ms. */
   readonly now: number;
+  /** The source and month of the header. Undefined for files and live parts, whose addresses name all. */
+  readonly place: Place | undefined;
   readonly csrf: () => string;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
@@ -66,6 +69,13 @@ interface Reads<Q extends Schema, P extends Schema> extends Schemas<Q, P> {
   readonly oneInstant?: boolean;
 }
 
+interface Shows<Q extends Schema, P extends Schema> extends Reads<Q, P> {
+  readonly header?: Chooses;
+}
+
+/** Reads the counts of the navigation, of a source or of all. */
+type CountOpen = (context: Context, source: string | undefined) => Promise<Counts>;
+
 export type Web = ReturnType<typeof routesOf>;
 
 interface Around {
@@ -77,15 +87,44 @@ interface Around {
 
 export function routesOf(app: FastifyInstance, around: Around) {
   const { services, whoSent, sessions } = around;
+  let countOpen: CountOpen = async () => ({});
+  const counted = new Map<string | undefined, { readonly at: number; readonly counts: Promise<Counts> }>();
+  const countsOf = (context: Context, source: string | undefined) => {
+    const kept = counted.get(source);
+    if (kept !== undefined && context.now - kept.at < COUNTS_LAST_MS) return kept.counts;
+    const counts = countOpen(context, source);
+    counted.set(source, { at: context.now, counts });
+    counts.catch(() => counted.delete(source));
+    return counts;
+  };
+  const sent = async (context: Context, header: Chooses, page: Page | { readonly redirect: string }) => {
+    if ("redirect" in page) return context.reply.redirect(page.redirect, 303);
+    const { reply, request, now, who, place } = context;
+    const kept = request.cookies[PLACE_COOKIE];
+    const text = place && cookieOf(place, kept);
+    if (text !== undefined && text !== kept)
+      reply.setCookie(PLACE_COOKIE, text, {
+        ...{ path: "/", httpOnly: true, sameSite: "lax", secure: isHttps(request) },
+        maxAge: PLACE_LASTS_S,
+      });
+    const counts = place === undefined ? {} : await countsOf(context, place.shown);
+    return sendPage(reply, page, { asOf: now, who, canLogOut: around.canLogOut, place, header, counts });
+  };
   return {
+    /** Names what counts what is open, for the navigation of every page. */
+    counts(count: CountOpen): void {
+      countOpen = count;
+    },
+
     page<Q extends Schema = Nothing, P extends Schema = Nothing>(
       path: string,
-      reads: Reads<Q, P>,
-      show: (context: Context<z.output<Q>, z.output<P>>) => Promise<Page>,
+      reads: Shows<Q, P>,
+      show: (context: Context<z.output<Q>, z.output<P>>) => Promise<Page | { readonly redirect: string }>,
     ): void {
       app.get(path, async (request, reply) => {
-        const [context, page] = await shown(around, reads, { request, reply }, show);
-        return send(around, context, page);
+        const { header = {} } = reads;
+        const [context, page] = await shown(around, reads, { request, reply, header }, show);
+        return sent(context, header, page);
       });
     },
 
@@ -116,11 +155,11 @@ export function routesOf(app: FastifyInstance, around: Around) {
       };
       const options = { preHandler: [operatorsOnly, app.csrfProtection] };
       app.post(path, options, async (request, reply) => {
-        const context = await contextOf(around, schemas, { request, reply });
+        const context = await contextOf(around, schemas, { request, reply, header: {} });
         const body = parsed(schemas.body, request.body ?? {}, "form_invalid");
         const done = await change({ ...context, body });
-        if ("redirect" in done) return reply.redirect(done.redirect, 303);
-        return send(around, context, done);
+        counted.clear();
+        return sent(context, {}, done);
       });
     },
 
@@ -148,27 +187,43 @@ export function routesOf(app: FastifyInstance, around: Around) {
 interface Exchange {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
+  /** Undefined: there is no header, so the query is what the address says. */
+  readonly header?: Chooses;
 }
+
+const PLACE_LASTS_S = 400 * 86_400;
+/** Counting takes longer than most pages. A change on a page counts again. */
+const COUNTS_LAST_MS = 15_000;
 
 async function contextOf<Q extends Schema, P extends Schema>(
   { services, whoSent }: Around,
   { query, params }: Schemas<Q, P>,
-  { request, reply }: Exchange,
+  { request, reply, header }: Exchange,
 ): Promise<Context<z.output<Q>, z.output<P>>> {
   const who = whoSent(request);
   const isOperator = who.role === "operator";
   const db = services.reader;
+  const now = await nowOf(db);
+  const given = withEnd(request.query);
+  const cookie = request.cookies[PLACE_COOKIE];
+  const about = { query: given, params: request.params as Record<string, unknown>, cookie, now };
+  const place = header && (await placeOf(db, about, header));
   let token: string | undefined;
   return {
     ...services,
     db,
-    query: parsed(query ?? NOTHING, withEnd(request.query), "query_invalid") as z.output<Q>,
+    query: parsed(
+      query ?? NOTHING,
+      place === undefined ? given : inPlace(given, place, header ?? {}),
+      "query_invalid",
+    ) as z.output<Q>,
     params: parsed(params ?? NOTHING, request.params, "page_unknown") as z.output<P>,
     who,
     isOperator,
     masked: !isOperator,
     actor: { name: who.name, role: who.role, via: "page" },
-    now: await nowOf(db),
+    now,
+    place,
     // Called once: without a cookie, each call makes another secret, and only the last form would be valid.
     csrf: () => {
       token ??= reply.generateCsrf({ userInfo: who.session, secure: isHttps(request) });
@@ -192,14 +247,6 @@ async function shown<Q extends Schema, P extends Schema, T>(
   return [context, content] as const;
 }
 
-function send(
-  { canLogOut }: Around,
-  { reply, now, who }: Pick<Context, "reply" | "now" | "who">,
-  page: Page,
-) {
-  return sendPage(reply, page, { asOf: now, who, canLogOut });
-}
-
 function parsed<S extends Schema>(schema: S, given: unknown, code: string): z.output<S> {
   // No text in Postgres has a NUL.
   if (hasNul(given)) {
@@ -220,7 +267,7 @@ function parsed<S extends Schema>(schema: S, given: unknown, code: string): z.ou
 }
 
 /** Turns a form's last day of a range (`until`) into the day after it (`to`). */
-function withEnd(query: unknown): unknown {
+function withEnd(query: unknown): Record<string, unknown> {
   const { until, ...rest } = query as Record<string, unknown>;
   if (typeof until !== "string" || until === "") return rest;
   // An invalid day stays as it is, and is refused later.

@@ -57,9 +57,8 @@ export function readPage(html: string) {
     field: (label: string) => fieldIn(named("label", label)),
     bars: all("svg.chart .hit > title").map((one) => one.textContent ?? ""),
     folded: all("details:not([open]) > summary > h2").map(textOf),
-    screens: within("nav[aria-label=Screens] a").map((one) => one.getAttribute("href") ?? ""),
-    current: within("nav[aria-label=Screens] a[aria-current=page]")[0]?.getAttribute("href") ?? undefined,
-    hasFooter: within("footer").length > 0,
+    screens: within("nav[aria-label=Pages] a").map((one) => one.getAttribute("href") ?? ""),
+    current: within("nav[aria-label=Pages] a[aria-current=page]")[0]?.getAttribute("href") ?? undefined,
   };
 }
 

@@ -39,25 +39,29 @@ const query = z.object({
 });
 
 export function addTimeline(web: Web): void {
-  web.page("/timeline", { query }, async ({ db, query: { source, kind, before }, masked }) => {
-    const sources = (await listSources(db)).map((one) => one.source);
-    if (source !== undefined && !sources.includes(source)) throw sourceUnknown(source, sources);
-    const kinds = kind === undefined ? TIMELINE_KINDS : [kind];
-    const moments = await listMoments(db, { source, kinds, before, most: ON_A_PAGE + 1 });
-    const shown = moments.slice(0, ON_A_PAGE);
-    const runs = await runsById(
-      db,
-      shown.filter(isRun).map(({ id }) => id),
-    );
-    const byId = new Map(runs.map((run) => [run.runId, run]));
-    const last = moments.length > ON_A_PAGE ? shown.at(-1) : undefined;
-    const older = last && cursorText([last.at, last.kind, last.id]);
-    const body = html`${filterForm(sources, source, kind)}
+  web.page(
+    "/timeline",
+    { query, header: { all: true } },
+    async ({ db, query: { source, kind, before }, masked }) => {
+      const sources = (await listSources(db)).map((one) => one.source);
+      if (source !== undefined && !sources.includes(source)) throw sourceUnknown(source, sources);
+      const kinds = kind === undefined ? TIMELINE_KINDS : [kind];
+      const moments = await listMoments(db, { source, kinds, before, most: ON_A_PAGE + 1 });
+      const shown = moments.slice(0, ON_A_PAGE);
+      const runs = await runsById(
+        db,
+        shown.filter(isRun).map(({ id }) => id),
+      );
+      const byId = new Map(runs.map((run) => [run.runId, run]));
+      const last = moments.length > ON_A_PAGE ? shown.at(-1) : undefined;
+      const older = last && cursorText([last.at, last.kind, last.id]);
+      const body = html`${filterForm(sources, source, kind)}
       ${shown.length === 0 ? html`<p>Nothing of this is recorded${before !== undefined && " before this place in the list"}.</p>` : list(shown, { byId, masked, hasSources: sources.length > 1 && source === undefined })}
       ${older !== undefined && html`<p><a href="${address("/timeline", { source, kind, before: older })}">Older entries</a></p>`}
       ${before !== undefined && html`<p><a href="${address("/timeline", { source, kind })}">The newest entries</a></p>`}`;
-    return { title: "Timeline", body };
-  });
+      return { title: "Timeline", body };
+    },
+  );
 }
 
 function isRun({ kind }: Moment): boolean {

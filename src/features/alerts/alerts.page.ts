@@ -15,7 +15,7 @@ import { factOf, pageOf } from "./conditions.ts";
 import { type IncidentReport, type OpenIncident, type PastIncident, reportIncidents } from "./report.ts";
 
 export function addAlerts(web: Web): void {
-  web.page("/alerts", { oneInstant: true }, async ({ db, config }) => ({
+  web.page("/alerts", { oneInstant: true, header: { all: true } }, async ({ db, config }) => ({
     title: "Alerts",
     body: shown(await reportIncidents(db, config)),
   }));

@@ -28,7 +28,7 @@ const query = z.object({
 });
 
 export function addBackfillList(web: Web): void {
-  web.page("/backfills", { query }, async (context) => {
+  web.page("/backfills", { query, header: { all: true } }, async (context) => {
     const { db, config, isOperator } = context;
     const { source, before } = context.query;
     const found = await listBackfills(db, { source, before, most: PAGE + 1 });

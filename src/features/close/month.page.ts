@@ -53,6 +53,9 @@ const form = requested.extend({
   costs: COSTS.optional(),
 });
 
+/** The header's form leads to the page of its month. */
+const MONTH_PATHS = { form: "/months/go", of: (month: string) => `/months/${month}` };
+
 export function addMonths(web: Web): void {
   const query = z.object({
     source: SLUG,
@@ -72,7 +75,14 @@ export function addMonths(web: Web): void {
     });
     return { title: "Months", body: html`${sourceForm("/months", sources, source.source)}${list}` };
   });
-  web.page("/months/:month", { params, query: requested, oneInstant: true }, monthPage);
+  web.page("/months/go", { query: requested.extend({ month: params.shape.month }) }, async ({ query }) => ({
+    redirect: address(`/months/${query.month}`, { source: query.source }),
+  }));
+  web.page(
+    "/months/:month",
+    { params, query: requested, oneInstant: true, header: { month: true } },
+    async (context) => ({ ...(await monthPage(context)), paths: MONTH_PATHS }),
+  );
   web.page("/months/:month/close", { params, query: requested, oneInstant: true }, (context) =>
     confirmPage(context, context.query),
   );

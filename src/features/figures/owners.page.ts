@@ -50,7 +50,7 @@ type Query = z.output<typeof QUERY>;
 const MONTHS_CHOSEN = 13;
 
 export function addOwners(web: Web): void {
-  web.page("/owners", { query: QUERY, oneInstant: true }, show);
+  web.page("/owners", { query: QUERY, oneInstant: true, header: { month: true } }, show);
 }
 
 async function show({ db, query, now, masked }: Context<Query>): Promise<Page> {

@@ -35,7 +35,7 @@ import { headline, idTable, trend } from "./tables.ts";
 import { workbookOf } from "./workbook.ts";
 
 export function addUsage(web: Web): void {
-  web.page("/usage", { query: USAGE_QUERY, oneInstant: true }, show);
+  web.page("/usage", { query: USAGE_QUERY, oneInstant: true, header: { month: true } }, show);
   web.file("/usage.csv", { query: USAGE_QUERY }, async (context) => {
     const report = await inSnapshot(context.db, (db) => reportForFile({ ...context, db }));
     const table = context.query.table ?? "ids";

@@ -32,12 +32,14 @@ import { factOf, type Incident, pageOf } from "../alerts/conditions.ts";
 import { recentUsage } from "../figures/recent-usage.store.ts";
 import { describedByDay, ofLastWeeks, type UnusualOfWorkspace, unusualLately } from "../figures/unusual.ts";
 import { reportOnSources, type SourceReport } from "./advice.ts";
+import { openCounts } from "./open-counts.ts";
 import type { SourceTrust } from "./trust.store.ts";
 
 const DAYS = 30;
 
 export function addOverview(web: Web): void {
-  web.page("/", { oneInstant: true }, async (context) => ({
+  web.counts(({ db, config }, source) => openCounts(db, { config, source }));
+  web.page("/", { oneInstant: true, header: { all: true } }, async (context) => ({
     title: "Overview",
     body: html`<div data-live="/overview/live">${await overview(context)}</div>`,
   }));

@@ -1,4 +1,8 @@
-// Without this script, pages do not update themselves.
+// Without this script, pages do not update themselves, and the header has a button.
+
+document.documentElement.classList.add("scripted");
+for (const form of document.querySelectorAll("form.place"))
+  form.addEventListener("change", () => form.requestSubmit());
 
 /** Shows how old the figures are, and marks old ones. */
 const asOf = document.querySelector("[data-as-of]");

@@ -235,7 +235,7 @@ test("logging out forgets the session; another site cannot log anybody in or out
   const foreign = { headers: { "sec-fetch-site": "cross-site", origin: "https://evil.example" } };
   expect((await pages.post("/login", { token: OPERATOR }, foreign)).status).toBe(403);
   await pages.post("/login", { token: VIEWER });
-  expect((await pages.get("/")).text).toContain("You may look");
+  expect((await pages.get("/")).text).toContain("Read-only");
   expect((await pages.post("/logout", {}, foreign)).status).toBe(403);
   expect((await pages.post("/logout", {}, { headers: { "sec-fetch-site": "same-site" } })).status).toBe(403);
   expect((await pages.get("/")).status).toBe(200);

@@ -49,7 +49,9 @@ test("a form changes something once, with its session's token, and keeps who did
   const ana = await browser();
   await ana.post("/login", { token: OPERATOR });
   const first = await ana.get(PAGE);
-  expect(first.headers["set-cookie"]).toMatch(/^usage_etl_form=[^;]+; Path=\/; HttpOnly; SameSite=Lax$/);
+  expect([first.headers["set-cookie"]].flat()[0]).toMatch(
+    /^usage_etl_form=[^;]+; Path=\/; HttpOnly; SameSite=Lax$/,
+  );
   const done = await ana.post(`${PAGE}/pause`, {}, { from: PAGE, headers: { "x-person": "ana" } });
   expect([done.status, done.headers.location, await state()]).toEqual([303, PAGE, "paused"]);
   expect(await actions()).toMatchObject([{ action: "backfill.pause" }]);
