@@ -1,7 +1,5 @@
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import input from "@inquirer/input";
-import password from "@inquirer/password";
 import { type Command, InvalidArgumentError } from "commander";
 import { systemClock } from "../../core/base/clock.ts";
 import { readConfig, readRedis } from "../../core/base/config.ts";
@@ -14,6 +12,7 @@ import { isRouteSetting, isSecret } from "../../core/base/settings.ts";
 import { readSetting, readVariable, refuse } from "../../core/base/variables.ts";
 import { exitCodeOf, firstExit } from "../../terminal/exit.ts";
 import { linesOf } from "../../terminal/output.ts";
+import { type Prompts, promptsFor } from "../../terminal/prompts.ts";
 import { inSession, type Session } from "../../terminal/session.ts";
 import { type Finding, tryPlatform, tryPostgres, tryRedis } from "../doctor/tries.ts";
 
@@ -282,47 +281,6 @@ function problemsOf(name: Name, value: string): string[] {
   const problems: string[] = [];
   readVariable({ [name]: value }, name, problems);
   return problems;
-}
-
-/** Prompts go to stderr, and Ctrl-C ends them with the signal's reason. */
-interface Prompts {
-  /** Enter keeps the text. A URL's password is never shown. */
-  text(message: string, kept: string): Promise<string>;
-  secret(message: string, kept: string): Promise<string>;
-}
-
-export function promptsFor(signal: AbortSignal): Prompts {
-  const context = { output: process.stderr, signal };
-  return {
-    text: async (message, kept) => {
-      const shown = maskPassword(kept, true);
-      const transformer = (value: string, { isFinal }: { isFinal: boolean }) => maskPassword(value, isFinal);
-      const response = await ended(input({ message, default: shown, transformer }, context));
-      return response === shown ? kept : response.trim();
-    },
-    secret: async (message, kept) => {
-      const requested = `${message} (not shown${kept === "" ? "" : "; Enter keeps the present one"})`;
-      const response = await ended(password({ message: requested, mask: false, toggleMask: false }, context));
-      return response.trim() || kept;
-    },
-  };
-
-  /** A prompt reads Ctrl-C as a key, so the session gets its signal here. */
-  async function ended<T>(prompt: Promise<T>): Promise<T> {
-    try {
-      return await prompt;
-    } catch (error) {
-      if (!(error instanceof Error && /^(Exit|Abort)PromptError$/.test(error.name))) throw error;
-      process.emit("SIGINT");
-      throw signal.reason;
-    }
-  }
-}
-
-/** Until `@` is typed, text after the user's name may be the password. */
-function maskPassword(url: string, isWhole: boolean): string {
-  const [, before = "", secret = "", after = ""] = /^([\w+]+:\/\/[^:@/]*:)(.*?)(@[^@]*)?$/.exec(url) ?? [];
-  return secret === "" || (isWhole && after === "") ? url : `${before}${"*".repeat(secret.length)}${after}`;
 }
 
 const HEAD = `# Settings of usage-etl, written by \`usage-etl init\`. docs/settings.md describes all of them.

@@ -241,7 +241,7 @@ async function findRedis(session: Session) {
 function requesting({ signal }: Session): (what: string) => Promise<boolean> {
   if (process.stdin.isTTY !== true || process.stderr.isTTY !== true) return async () => true;
   return async (what) => {
-    const { promptsFor } = await import("../commands/init.ts");
+    const { promptsFor } = await import("../../terminal/prompts.ts");
     const response = await promptsFor(signal).text(
       `Install ${what}? Enter installs it, "no" does not.`,
       "yes",

@@ -132,12 +132,8 @@ async function importFile(session: Session, flags: ImportFlags, name = ""): Prom
 
 async function isAgreed({ output, signal }: Session): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY || output.json) return false;
-  const { default: input } = await import("@inquirer/input");
-  const answer = await input(
-    { message: "Store it? (yes/no)", default: "no" },
-    { output: process.stderr, signal },
-  );
-  return /^y(es)?$/i.test(answer.trim());
+  const { promptsFor } = await import("../../terminal/prompts.ts");
+  return /^y(es)?$/i.test(await promptsFor(signal).text("Store it? (yes/no)", "no"));
 }
 
 async function list({ output, ...session }: Session, { source }: { source?: string }): Promise<undefined> {

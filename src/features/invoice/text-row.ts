@@ -30,9 +30,9 @@ export function textRows(content: string): TextRow[] {
 
 function cellsOf(line: string): TextCell[] {
   if (/^[\s|:+=-]*$/.test(line)) return [];
-  const separator = line.includes("\t") ? "\t" : /^\s*\|.*\|\s*$/.test(line) ? "|" : undefined;
+  const separator = ["\t", "|"].find((one) => line.includes(one));
   if (separator !== undefined) {
-    const body = separator === "|" ? line.trim().slice(1, -1) : line;
+    const body = separator === "|" ? line.trim().replace(/^\||\|$/g, "") : line;
     return body.split(separator).flatMap((cell, at) => {
       const text = cell.trim().replace(/\s+/g, " ");
       return text === "" ? [] : [{ text, from: at * WIDE, to: at * WIDE + WIDE / 2 }];

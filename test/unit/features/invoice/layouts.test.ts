@@ -63,7 +63,8 @@ describe("a copied table", () => {
       /^(.*\t.*\t.*\t.*)$/gm,
       (_, row) => `| ${row.replaceAll("\t", " | ")} |`,
     );
-    for (const given of [blanks, markdown])
+    const typed = copied().replaceAll("\t", " | ");
+    for (const given of [blanks, markdown, typed])
       expect(shortLines((await read(given)).invoice)).toEqual(PICTURE_LINES);
   });
 
