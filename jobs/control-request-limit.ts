@@ -31,7 +31,6 @@ interface LimitInput {
   readonly prefix?: string;
 }
 
-/** The request limit of control jobs, shared by all hosts. */
 export function createRequestLimit(
   connection: RedisConnection,
   { slug, share, clock, signal, prefix = PREFIX }: LimitInput,
@@ -39,7 +38,6 @@ export function createRequestLimit(
   const counter = `${prefix}:budget-${slug}`;
   const hold = `${counter}:hold`;
   return {
-    /** Resolves when a request may be sent; rejects with the signal's reason. */
     admit: async () => {
       for (;;) {
         const ms = await connection

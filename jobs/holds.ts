@@ -86,16 +86,13 @@ export async function startClockGuard({
   return hold;
 }
 
-/** Longest pause between attempts to write while the gate is closed. */
 const CAP_MS = 5_000;
 /** A gate that closes again sooner keeps its pauses: a load may need more space than the test write. */
 const RELAPSE_MS = 60_000;
 
-/** Lets this process request data only while the store can keep the response. */
 export interface StoreGate extends Hold {
   fault(): EtlError | undefined;
   check(): void;
-  /** Closes the gate if the error shows that Postgres cannot write. Returns whether the error shows that. */
   note(error: unknown): boolean;
   onceWritable(write: () => Promise<void>): Promise<void>;
 }

@@ -14,7 +14,6 @@ export interface JobContext {
   readonly enqueueSoon: () => Promise<void>;
   readonly userEmail: EmailPolicy;
   readonly gate: StoreGate;
-  /** Stops the source's requests on all hosts for `ms` milliseconds. */
   readonly holdBack: (ms: number) => Promise<void>;
   readonly log: Logger;
   readonly clock: Clock;
@@ -51,7 +50,6 @@ export interface FeatureJob {
 const NOTHING = z.strictObject({});
 type Nothing = z.infer<typeof NOTHING>;
 
-/** The longest duration that a setting can have: 100 years. */
 export const LONGEST_DAYS = 36_525;
 
 /** Control jobs need few attempts, because the schedule repeats them. */

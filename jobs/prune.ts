@@ -2,7 +2,6 @@ import { z } from "zod";
 import { pruneLedgers } from "../src/core/pipeline/upkeep.ts";
 import { CONTROL, defineJob, LONGEST_DAYS } from "./job.ts";
 
-/** Also deletes hourly records older than `keepHours`, if given. */
 export const pruneJob = defineJob({
   ...CONTROL,
   name: "prune",

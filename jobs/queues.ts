@@ -24,7 +24,6 @@ export function processName(role: string, prefix: string): string {
   return `${prefix.slice(1, -1)}:${role}`;
 }
 
-/** Returns whether a line of `CLIENT LIST` is a process that keeps schedules. */
 export function isScheduler(line: string, prefix: string): boolean {
   return ["all", "scheduler"].some((role) => line.includes(` name=${processName(role, prefix)} `));
 }
@@ -121,7 +120,6 @@ export async function redisSettings(connection: RedisConnection) {
   };
 }
 
-/** Writes a test key. Returns the reason if Redis refuses the write, else undefined. */
 export function writeFaultOf(
   connection: RedisConnection,
   { prefix }: RedisServer,

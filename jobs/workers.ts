@@ -24,7 +24,6 @@ import type { Jobs } from "./schedule.ts";
 const CONCURRENCY = 4;
 /** Control jobs of one name that run at once. Other jobs get the remaining places. */
 const MOST_OF_A_KIND = 2;
-/** Pause of a control job that found no place. */
 const REQUEST_AGAIN_MS = 10_000;
 
 /** A job whose lock is not renewed for this time goes to another worker at the next stalled check. */
@@ -47,7 +46,6 @@ interface WorkersInput {
   readonly contexts: Readonly<Record<QueueKind, JobContext>>;
   readonly limiter: Share;
   readonly clockOff: Hold;
-  /** Opens a connection, which the workers close; each worker needs its own. */
   readonly connect: (name: string) => RedisConnection;
   readonly prefix: string;
   readonly telemetry: { readonly telemetry?: Telemetry };
@@ -280,7 +278,6 @@ const LONG_MS = 10_000;
 /** A lost lock is noticed within this time. */
 const LATELY_MS = 60_000;
 
-/** Detects that the process was stopped or its event loop was blocked. */
 function watchStandstills() {
   let lookedAt = performance.now();
   let stoodAt = Number.NEGATIVE_INFINITY;

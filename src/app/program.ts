@@ -88,7 +88,6 @@ export async function main(): Promise<void> {
     .option(...VERBOSE_OPTION)
     .version(releaseOf(), "--version", "print the version")
     .exitOverride()
-    // Errors are printed in the `catch` below.
     .configureOutput({ outputError: () => {}, ...(json ? { writeErr: () => {} } : {}) });
   const [requests, named] = namedCommands();
   try {

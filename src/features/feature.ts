@@ -12,11 +12,10 @@ export interface Feature {
   /** Keys are the words typed after `usage-etl`. */
   readonly commands?: Readonly<Record<string, CommandEntry>>;
   readonly pages?: () => Promise<(web: Web) => void>;
-  /** Paths of the server that are not pages. They check access themselves. */
   readonly endpoints?: () => Promise<AddEndpoints>;
   readonly jobs?: () => Promise<(config: Config, slug: string) => FeatureJob[]>;
   readonly checks?: () => Promise<FeatureChecks>;
-  /** What the feature keeps of sources outside the database. */
+  /** Finds state of sources that the feature keeps outside the database. */
   readonly outside?: () => Promise<Outside>;
 }
 
@@ -39,27 +38,21 @@ type CommandGroup = (typeof COMMAND_GROUPS)[number];
 
 export interface CommandDefinition {
   define(command: Command, features: readonly Feature[]): void;
-  /** The words after `usage-etl`, and what the command does. */
   readonly examples: readonly (readonly [line: string, does: string])[];
 }
 
 export type AddEndpoints = (app: FastifyInstance, services: WebServices) => Promise<void>;
 
-/** Checks of `doctor`. If a check throws, the others still run. */
 export interface FeatureChecks {
-  /** Once for the installation. `store` undefined: the database cannot be read. */
   installation?(config: Config, store: Store | undefined, notes: Notes): Promise<void>;
   source?(config: Config, of: CheckedSource, notes: Notes): Promise<void>;
 }
 
-/** Called before the source is forgotten. */
 type Outside = (session: Session, slug: string) => Promise<KeptOutside>;
 
 export interface KeptOutside {
   readonly count: number;
-  /** Names what was counted, and where it is. */
   readonly what: string;
-  /** Called after the source was forgotten. */
   remove(): Promise<void>;
 }
 

@@ -95,7 +95,6 @@ function unknownColumn(name: string, known: readonly string[]): string {
   return `there is no column ${JSON.stringify(name)}; ${hint}`;
 }
 
-/** True if the row seems to have other separators than the header. */
 function hasOtherDelimiter(cells: readonly string[]): boolean {
   return cells.some((cell) => DELIMITERS.some((delimiter) => cell.includes(delimiter)));
 }

@@ -41,7 +41,6 @@ export function describeError({ code, message, hint, stack }: ErrorFacts): strin
   return [`${message}\n  ${hint} [${code}]`, ...(stack === undefined ? [] : [stack])].join("\n");
 }
 
-/** Turns a wrong command line, and a fault of Postgres or Redis, into our own error. */
 export function knownError(error: unknown): unknown {
   return error instanceof CommanderError ? wrongCommandLine(error) : (faultOf(error) ?? error);
 }

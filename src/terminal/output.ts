@@ -9,12 +9,9 @@ import { type Counted, createBar, type Update } from "./progress.ts";
 export interface Output {
   readonly json: boolean;
   data<T>(value: T, text: (value: T) => string): undefined;
-  /** Prints a line for a person, outside the data. With `--json` it is `{"note": ...}`. */
   note(line: string): void;
-  /** Prints why the command, or its work on one source, failed. With `--json`: an object. */
   error(error: unknown, source?: string): void;
   progress<T>(what: Counted, work: (update: Update) => Promise<T>): Promise<T>;
-  /** Logs are JSON lines on stderr, or sentences above the bar of a terminal. */
   readonly logTo: LogTarget;
 }
 
@@ -190,7 +187,6 @@ function widthOf(widths: readonly number[]): number {
 
 const COLUMNS = 80;
 
-/** Wraps a text next to its label. A word longer than a line is split. */
 export function wrapped(label: string, text: string): string {
   const room = COLUMNS - label.length;
   const lines: string[] = [];

@@ -63,7 +63,6 @@ interface Pace {
   readonly rate: () => number | undefined;
 }
 
-/** The rate of work. Work before the first note and paused time do not count. */
 function createPace({ now }: Pick<Clock, "now">): Pace & { note(progress: Progress): void } {
   let before: { done: number; at: number } | undefined;
   let rate: number | undefined;

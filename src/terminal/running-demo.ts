@@ -8,7 +8,6 @@ import { DATA_DIR } from "../core/base/root.ts";
 import { isSecret, SETTINGS } from "../core/base/settings.ts";
 import type { Environment } from "../core/base/variables.ts";
 
-/** Commands look here for a running demo. */
 export const DEMO_DIR = join(DATA_DIR, "demo");
 
 const placesIn = (dir: string) => ({
@@ -26,7 +25,6 @@ interface RunningDemo {
   readonly pages: string;
   /** ISO 8601. */
   readonly syncEvery: string;
-  /** Settings that the demo's routes name. */
   readonly routes?: Readonly<Record<string, string>>;
   /** Most settings of the demo's environment also apply to commands. */
   readonly environment: Environment;
@@ -71,7 +69,6 @@ function redisSettings(environment: Environment, url: string): Record<string, st
   return isNamed ? settingsIn(environment, (name) => name.startsWith("REDIS_")) : { REDIS_URL: url };
 }
 
-/** Settings that are not about secrets, servers, sources or files. */
 function sharedSettings(environment: Environment): Record<string, string> {
   const own = /^(HTTP_|REDIS_|USAGE_(BASE_URL|CONTROL|DEPLOYMENT|ORGANIZATION|WORKSPACE|SOURCES|ENV|WEB))/;
   return settingsIn(environment, (name) => name in SETTINGS && !isSecret(name) && !own.test(name));
@@ -127,7 +124,6 @@ function readSettings(file: string): Environment | undefined {
   }
 }
 
-/** If an error is about a missing setting, adds that the demo has ended. */
 export function withEndedDemo(error: unknown): unknown {
   if (!(error instanceof EtlError) || !["database_missing", "source_missing"].includes(error.code))
     return error;

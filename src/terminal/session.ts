@@ -8,7 +8,6 @@ import type { Actor } from "../core/store/work/operator-actions.ts";
 import { createOutput, type Output, type OutputOptions } from "./output.ts";
 import { type CommandEnvironment, commandEnvironment, withEndedDemo } from "./running-demo.ts";
 
-/** Connections are closed when the command ends, the last one first. */
 export interface Session {
   readonly config: Config;
   readonly output: Output;

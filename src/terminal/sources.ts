@@ -24,7 +24,6 @@ import type { Session } from "./session.ts";
 export interface LoadPlan {
   readonly requested: Requested;
   readonly tasks: readonly UsageRequest[];
-  /** Stored figures may be wrong, so all are compared with the responses. */
   readonly isRepair?: boolean;
 }
 
@@ -76,7 +75,6 @@ function describeLoad({ run, range, unknown }: Loaded): string {
 export async function reportPerSource<T extends object>(
   session: Session,
   given: {
-    /** Records the work on each source as a run of this kind. */
     kind?: RunKind;
     work: (source: OpenSource) => Promise<T>;
     exitOf: (result: T) => number;

@@ -37,7 +37,6 @@ async function show(output: ReturnType<typeof createOutput>): Promise<void> {
   if (refused !== undefined) throw refused;
 }
 
-/** With gaps, a line has 80 columns. */
 const WIDTHS = { setting: 23, value: 42 } as const;
 const IN_PARTS = /.{1,42}/gu;
 

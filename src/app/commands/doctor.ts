@@ -92,7 +92,6 @@ async function doctor(session: Session, { state = false }: { state?: boolean }):
   return exitOfChecks(checks);
 }
 
-/** Notes an error of one part, so that the other parts are still checked. */
 async function guarded(check: string, notes: Notes, part: () => Promise<void>): Promise<void> {
   try {
     await part();

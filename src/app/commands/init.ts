@@ -66,7 +66,6 @@ interface Tried {
 interface Setup {
   readonly session: Session;
   readonly responses: Responses;
-  /** The last response, or the present setting. Enter keeps it. */
   readonly kept: Responses;
   readonly set: Record<string, string>;
   /** Undefined without a terminal. */
@@ -289,7 +288,6 @@ const HEAD = `# Settings of usage-etl, written by \`usage-etl init\`. docs/setti
 
 interface Target {
   readonly file: string;
-  /** Folder with a file for each secret. Undefined: secrets go to the settings file. */
   readonly secrets: string | undefined;
   readonly overwrite: boolean;
 }

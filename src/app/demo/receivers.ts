@@ -38,7 +38,6 @@ export async function openDemoReceivers(say: (line: string) => void): Promise<De
   };
 }
 
-/** Returns the first readable line of our message, or any other body as it is. */
 function gistOf(body: string): string {
   try {
     const { text = "", payload, event_action: action, dedup_key: key } = JSON.parse(body);

@@ -55,7 +55,6 @@ export async function firstSync(source: OpenSource, output: Output, loader: Load
 export const SYNC_EVERY = { iso: "PT30S", ms: 30_000 };
 const ENQUEUE_EVERY_MS = 5_000;
 
-/** Reports further syncs until Ctrl-C. With a loader, this function also runs them. */
 export async function runOn(
   sources: readonly [OpenSource, ...OpenSource[]],
   { output, signal }: Session,

@@ -37,7 +37,6 @@ export async function checkState(
   return { scopes: scopes.length, wrong, first };
 }
 
-/** Reports scopes whose stored proof contradicts exports, totals and differences. */
 export async function checkProof(
   db: Database,
   sourceId: number,

@@ -14,7 +14,6 @@ import { startHttpServer } from "../../web/server.ts";
 import type { ServiceQueues } from "./queues.ts";
 import { featureEndpoints } from "./registered.ts";
 
-/** Returns a plugin with the pages and endpoints of features. Workers do not load it. */
 export function pagesOf(services: WebServices): (app: FastifyInstance) => Promise<void> {
   return async (app) => {
     const { addPages } = await import("./web.ts");

@@ -5,8 +5,6 @@ import type { AddEndpoints, FeatureChecks } from "../../features/feature.ts";
 import { FEATURES } from "../../features.ts";
 import type { Web } from "../../web/routes.ts";
 
-/** These functions load the parts of features when they are called. */
-
 export async function featureJobs(config: Config, slug: string): Promise<FeatureJob[]> {
   const jobs = FEATURES.map(async ({ jobs }) => (jobs === undefined ? [] : (await jobs())(config, slug)));
   return (await Promise.all(jobs)).flat();

@@ -30,7 +30,6 @@ interface ServeOptions {
 
 export interface Service {
   readonly url: string;
-  /** Stops taking jobs, returns running jobs to the queue, and closes all parts, the last one first. */
   close(): Promise<void>;
 }
 

@@ -112,7 +112,6 @@ function openLimited(source: SourceConfig, shared: Shared) {
   return { handle, fetchShare: shares.fetch, gate, holdBack, close: () => billing.close() };
 }
 
-/** Returns a closer that waits for running jobs. */
 function startWork(
   source: SourceConfig,
   { handle, fetchShare, gate, holdBack }: LimitedSource,

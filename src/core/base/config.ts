@@ -57,7 +57,6 @@ function fromValues(
     databaseMigrateUrl: values.DATABASE_MIGRATE_URL,
     maxConnections: values.DATABASE_POOL_SIZE,
     redisUrl: values.REDIS_URL,
-    /** Keyed by setting. The secrets are read again for each login. */
     redisSecrets: {
       REDIS_URL: values.REDIS_URL,
       REDIS_PASSWORD: values.REDIS_PASSWORD,

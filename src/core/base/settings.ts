@@ -6,7 +6,6 @@ import { Secret } from "./secret.ts";
 import { placeProblem, urlProblem } from "./url.ts";
 
 const DAY_MS = 86_400_000;
-/** Longest duration. Later dates cannot be shown, and longer plans do not end. */
 const LONGEST_MS = 36_525 * DAY_MS;
 export const FIRST_DAY = "1970-01-01";
 export const LAST_DAY = "2100-01-01";

@@ -1,6 +1,5 @@
 import { closest, distance } from "fastest-levenshtein";
 
-/** The closest candidate within three single-letter edits. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const candidate = closest(word, candidates);
   return candidate !== undefined && distance(word, candidate) <= 3 ? candidate : undefined;

@@ -177,7 +177,6 @@ async function followRulesOfCharges(store: Store): Promise<void> {
 }
 
 export interface SchemaLockRetry {
-  /** Longest wait for a lock. Later queries queue behind the waiting statement. */
   readonly lockMs: number;
   readonly attempts: number;
   readonly pause: (ms: number) => Promise<unknown>;

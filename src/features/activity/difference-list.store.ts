@@ -42,7 +42,6 @@ type DifferenceCursor = readonly [says: Sayer, at: string, ...key: (string | num
 export interface WantedDifferences {
   readonly source: string;
   readonly says?: Sayer | undefined;
-  /** Leaves out ended differences. Restatements are always listed. */
   readonly onlyLeft: boolean;
   /** UTC days of the figures (ISO), end exclusive. */
   readonly from?: string | undefined;
@@ -91,7 +90,6 @@ export async function listDifferences(db: Database, wanted: WantedDifferences): 
   }));
 }
 
-/** `nth`: position of a row among the rows of one source, the newest first. */
 const PARTS: Readonly<Record<Sayer, (wanted: WantedDifferences) => RawBuilder<unknown>>> = {
   export: (wanted) => differencesBy("export", sql`d.compared_with = 'export'`, wanted),
   total: (wanted) => differencesBy("total", sql`d.compared_with <> 'export'`, wanted),
@@ -155,7 +153,6 @@ function during(
     and ${to === undefined ? sql`true` : sql`${starts} < ${to}::date::timestamp at time zone 'UTC'`}`;
 }
 
-/** Rows of one instant are ordered as in `SAYERS`. */
 function after(
   { before }: WantedDifferences,
   says: Sayer,

@@ -6,7 +6,6 @@ import { CLOSE_ACTION, CLOSE_NAME, CLOSED_BY } from "../../core/store/months/clo
 import { restatementCounts } from "../../core/store/proof/restatement-counts.ts";
 import { RUN_KINDS, type RunKind } from "../../core/store/work/runs.ts";
 
-/** Entries of one instant have this order. */
 export const TIMELINE_KINDS = [
   ...RUN_KINDS,
   "restatements",

@@ -1,12 +1,10 @@
 import { z } from "zod";
 
-/** If a response is only a message, it has no task, and perhaps no context. */
 export interface Task {
   readonly taskId: string | null;
   readonly contextId: string | null;
   /** `submitted`, `working`, `completed`, `failed`, `input-required` or another state, spelled as in A2A 0.3. */
   readonly state: string;
-  /** The texts of the artifacts, else of the status message. */
   readonly reply: string | null;
 }
 
@@ -67,12 +65,10 @@ export function readTask(result: unknown, check: Check): Task {
   return kind === "message" ? check(value, messageSchema) : check(value, taskSchema);
 }
 
-/** Returns whether the task ended or waits for its user. */
 export function hasEnded({ state }: Task): boolean {
   return !["submitted", "working", "unknown"].includes(state);
 }
 
-/** Reads the results of one stream, in order. An unknown kind gives undefined. */
 export function createEventReader(check: Check): (result: unknown) => TaskEvent | undefined {
   const artifacts = new Map<string, string>();
   let said: string | null = null;
@@ -127,7 +123,6 @@ function opened(result: unknown, check: Check): { readonly kind: string; readonl
   return { kind: "task", value: result };
 }
 
-/** Shows a question that is no text as JSON. */
 export function textOf(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -335,7 +335,6 @@ async function run(
 ): Promise<number> {
   const { output } = session;
   const { within: withinMs, strategy } = options;
-  // Limit for all requests together.
   const signal = deadlineSignal("The reply", { withinMs, signal: session.signal });
   const threadId = options.thread ?? (await threads.createThread({ signal })).threadId;
   const assistantId = options.assistant;

@@ -7,7 +7,6 @@ import { getJson, sendJson } from "../../core/platform/http/read-body.ts";
 import { textOf } from "./a2a-responses.ts";
 import { pollUntil } from "./poll.ts";
 
-/** How a new run behaves while another one runs. */
 export const STRATEGIES = ["reject", "enqueue", "interrupt", "rollback"] as const;
 export type Strategy = (typeof STRATEGIES)[number];
 
@@ -67,7 +66,6 @@ const stateSchema = z
     return { messages: (values?.messages ?? []) as Message[], questions: interrupts ?? [] };
   });
 
-/** Runs that a listing requests, newest first. */
 const LISTED = 100;
 
 /** Sends a change once. Throws `PlatformError`, `DeadlineError` or the signal's reason. Closing the client closes `http`. */

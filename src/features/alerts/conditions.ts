@@ -98,7 +98,6 @@ export interface Condition {
   /** The incident ends only once `newest` has grown, because its cause (a forecast) may come and go. Default: false. */
   readonly isHeld?: boolean;
   readonly message: string;
-  /** State after the incident has ended. */
   readonly over: string;
 }
 
@@ -351,7 +350,6 @@ export function budgetCondition({ budgets, changedAt }: CurrentBudgets): Conditi
   };
 }
 
-/** Grows with each additional or newer unusual day of the last two weeks. */
 function unusualCondition(days: readonly UnusualOfWorkspace[]): Condition {
   return {
     ...found(

@@ -12,7 +12,6 @@ interface Failure {
   readonly code?: string;
   readonly originalCode?: string;
   readonly responseCode?: number;
-  /** The server's text, which begins with the status code. */
   readonly response?: string;
 }
 

@@ -20,7 +20,6 @@ export interface OpenIncident extends Incident {
 /** The last incident of a kind and owner that routes were notified of, if the incident has ended. */
 export interface PastIncident extends Pick<Incident, "kind" | "owner"> {
   readonly source: string;
-  /** Messages about the end. */
   readonly notified: readonly Notified[];
 }
 

@@ -21,7 +21,6 @@ import { alertOf, messageOf } from "./message.ts";
 
 export interface SendSettings {
   readonly slug: string;
-  /** The keys are the names of settings that routes refer to. */
   readonly secrets: ReadonlyMap<string, Secret>;
   readonly webUrl?: string | undefined;
   /** Limit for all messages of one pass to a route. Default: 10 s; 30 s for mail, which servers may scan first. */
@@ -35,7 +34,6 @@ export type AlertSettings = SendSettings & ConditionSettings;
 /** Time until others may send to the routes of a dead process. Sending is much faster. */
 const CLAIM_MS = 60_000;
 
-/** Counted once for each route. */
 export interface Counts {
   readonly notified: number;
   readonly ended: number;
@@ -128,7 +126,6 @@ async function notifyRoute(
   }
 }
 
-/** A condition that a route must be notified of. `open` is the notification of the same incident. */
 interface Change {
   readonly condition: Condition;
   readonly open: Notification | undefined;

@@ -134,7 +134,6 @@ export async function previewBackfill(
   };
 }
 
-/** Requested parts that are final in this stride or a finer one, so not planned. */
 function finalParts(
   { dataStart, workspaceIds }: PreviewedSource,
   { stride, groupings }: BackfillRequest,

@@ -194,7 +194,6 @@ const BY_SCOPE = [
   "difference",
 ] as const;
 
-/** The caller holds the locks of the scopes. */
 async function forgetScopes(
   db: Database,
   { sourceId, scopeIds }: { sourceId: number; scopeIds: readonly number[] },

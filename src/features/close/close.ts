@@ -23,7 +23,6 @@ import { type CloseRequest, type CloseResult, closePeriod, periodBeforeData } fr
 
 /** `accept` has one digest for each source, from a preview. */
 export interface CloseOrder extends Omit<CloseRequest, "sourceId" | "period"> {
-  /** A month such as 2026-03, or a day of the billing period to close. */
   readonly period: string;
   readonly slugs: readonly string[];
 }
@@ -32,7 +31,6 @@ export interface ClosedSource extends Omit<OtherTraces, "provider"> {
   readonly source: string;
   readonly period: Period;
   readonly result: CloseResult;
-  /** Usage without a price that was closed, if costs are closed. */
   readonly unpriced: readonly UnpricedDay[];
   readonly withoutCost: readonly string[];
   /** Null: the period is not a calendar month. */

@@ -50,7 +50,6 @@ export interface OpenDays {
 
 export interface Acceptance {
   readonly required: readonly RequiredWorkspace[];
-  /** The platform's ids of workspaces that the close leaves out (`workspacesLeftOut`). */
   readonly without: readonly string[];
   readonly accepted: number;
 }

@@ -23,7 +23,6 @@ interface Counted extends Pick<OpenPoint, "reason" | "meter" | "groupBy" | "firs
   readonly workspaceIds: Set<string>;
 }
 
-/** Groups open days by reason, in the order of `OPEN_REASONS`. `open` is sorted by day. */
 export function openPointsOf(open: readonly OpenDay[]): OpenPoint[] {
   const points = new Map<string, Counted>();
   // Days of one point usually follow each other, so most need no lookup.
@@ -47,7 +46,6 @@ export function openPointsOf(open: readonly OpenDay[]): OpenPoint[] {
 export interface CloseRequest {
   readonly month: Period;
   readonly withoutCosts?: boolean;
-  /** True if costs are to be closed and there are traces, but no price is valid in the month. */
   readonly lacksPrice?: boolean;
   readonly settleAfterMs: number;
   /** Without Redis, the command itself loads. */
@@ -210,7 +208,6 @@ function isTraceGap({ meter, reason }: OpenDay): boolean {
   return meter === "traces" && (reason === "missing" || reason === "failed" || reason === "provisional");
 }
 
-/** Returns whether a sync and a reconcile can help. */
 function isReadable({ access, reason }: OpenDay): boolean {
   return access === "read" && reason !== "unverified";
 }
@@ -248,7 +245,6 @@ export const DISAGREEMENTS: readonly OpenReason[] = [
   "provider_differs",
 ];
 
-/** A sync does not request a workspace that the listing or the configuration lacks. */
 export type WorkspaceAccess = "read" | "unlisted" | "not_configured";
 
 export interface OpenDay {

@@ -2,7 +2,7 @@ import { type Amount, amountOf, amountText, roundedTo } from "../../core/domain/
 import { type Cell, dayCell, decimalCell, type Table } from "../export/table-file.ts";
 import { type Bill, billTotals, lineName, lineState, roundedCosts, totalState, unitOf } from "./bill.ts";
 
-/** What a row of the file is. The rows `line` and `added` of one currency add up to its row `total`. */
+/** `line` and `added` of one currency add up to the row `total`. */
 type RowKind = "line" | "added" | "not_in_total" | "total" | "previous_month" | "budget";
 
 interface FileRow {
@@ -20,7 +20,6 @@ interface FileRow {
   readonly state?: string;
 }
 
-/** Bills as a table: their lines, what is missing, and by currency the total, the previous month and the budget. */
 export function billFile(bills: readonly Bill[]): Table {
   return {
     header: [

@@ -4,7 +4,6 @@ import { type Database, query } from "../../core/store/db/query.ts";
 import { NO_COST_CENTER, UNALLOCATED } from "../owners/owner.ts";
 import type { BillLine } from "./bill.ts";
 
-/** A month's bill in the order of its lines. Empty without usage or expected days. */
 export async function monthBill(
   db: Database,
   { source, monthStart }: { source: string; monthStart: string },
@@ -23,7 +22,6 @@ export async function monthBill(
   `;
 }
 
-/** The lines of a bill that have charges, divided by workspace: what each workspace is charged at each price. */
 export async function chargesByWorkspace(
   db: Database,
   { source, monthStart }: { source: string; monthStart: string },

@@ -105,7 +105,6 @@ export async function billPartsOf(db: Database, sourceId: number): Promise<Learn
   `;
 }
 
-/** Replaces what the platform counts of workspaces that no sync requests in a month. */
 export async function keepUnloadedWorkspaces(
   store: Store,
   month: {

@@ -165,7 +165,7 @@ async function run(
   return exitOf(bills);
 }
 
-/** By workspace, the lines with a charge are those of each workspace. The others are not known by workspace. */
+/** Divides each line with a charge by workspace. All other lines are not known by workspace. */
 async function billDivided(
   db: Parameters<typeof readMonthBill>[0],
   { by, ...of }: Parameters<typeof readMonthBill>[1] & { readonly by: BillBy },
@@ -259,7 +259,7 @@ function describeHead({ organization, month, asOf, closed }: Bill): string {
   return `${of}${month.start} to ${addDays(month.end, -1)} (UTC), as of ${shortInstant(asOf)}${state}.`;
 }
 
-/** What each workspace is charged, where one has several lines. The sums are those of the rounded lines. */
+/** Sums the rounded lines of each workspace that has several. */
 function workspaceSums(lines: readonly BillLine[], rounded: ReadonlyMap<BillLine, Amount>): string[] {
   const charged = lines.filter((line) => line.workspaceId !== null && rounded.has(line));
   const sums = [

@@ -37,7 +37,6 @@ export interface BillLine {
     | "added";
   /** Null: a line that was added, and counts nothing. */
   readonly measure: string | null;
-  /** Text of a line that was added. */
   readonly addedText: string | null;
   /** For a line `unpriced`: the SKUs that have a price on other days only. */
   readonly sku: string | null;
@@ -60,7 +59,6 @@ export interface BillLine {
   readonly daysLoaded: number | null;
   readonly daysProved: number | null;
   readonly daysDiffering: number | null;
-  /** The part of the cost that is on days without proof. */
   readonly unprovedCost: string | null;
   readonly isFinal: boolean;
   readonly isProved: boolean;
@@ -99,7 +97,7 @@ const UNIT: Readonly<Record<string, string>> = {
   deployment_lsu: "LSU",
 };
 
-/** What the quantity of a measure counts. */
+/** Returns the unit in which a measure is counted. */
 export function unitOf(measure: string | null): string | null {
   return measure === null ? null : (UNIT[measure] ?? measure);
 }
@@ -213,9 +211,7 @@ export interface Bill {
   readonly unloaded: readonly UnloadedWorkspace[];
   /** In no total. */
   readonly alsoReported: readonly StatementLine[];
-  /** Totals of the previous month, by currency. */
   readonly before: readonly CurrencyCost[];
-  /** Budgets of the month for the whole source. */
   readonly budgets: readonly CurrencyCost[];
 }
 
@@ -259,7 +255,6 @@ function chargedOf(lines: readonly BillLine[]): readonly BillLine[] {
   );
 }
 
-/** Returns false for a bill without charged lines. */
 export function isBillFinal(lines: readonly BillLine[]): boolean {
   const charged = chargedOf(lines);
   return charged.length > 0 && charged.every(({ isFinal }) => isFinal);
@@ -294,7 +289,7 @@ export interface UnloadedWorkspace {
   readonly traces: number;
   /** Null: not known. */
   readonly longlived: number | null;
-  /** What the month's prices would charge for it. Empty: no price applies, or its retention tiers are not known. */
+  /** Price of this usage at the prices of the month. Empty: no price applies, or its retention tiers are not known. */
   readonly costs: readonly CurrencyCost[];
 }
 

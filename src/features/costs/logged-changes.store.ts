@@ -54,7 +54,6 @@ export interface KeptChange {
   readonly isCertain: boolean;
 }
 
-/** The changes within days, the oldest first. */
 export async function changesIn(
   db: Database,
   { source, from, to }: { source: string } & Days,
@@ -72,7 +71,6 @@ export async function changesIn(
   `;
 }
 
-/** Usage that the bill has a line for, by workspace and ended day. */
 export interface MeasureDays {
   readonly measure: "traces" | "longlived";
   readonly workspaceId: string;

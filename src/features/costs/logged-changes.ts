@@ -68,11 +68,9 @@ export async function readAuditLog(source: OpenSource): Promise<ReadPart> {
 interface Step extends UnusualDay, Omit<MeasureDays, "days"> {}
 
 export interface ExplainedChange extends KeptChange {
-  /** Usage that stepped on the day of the change, or on the next one. */
   readonly steps: readonly Step[];
 }
 
-/** The changes of a month, with the days of the month and after it on which usage stepped. */
 export async function changesOfMonth(
   db: Database,
   { source, month: { start, end } }: { source: string; month: CalendarMonth },
@@ -96,7 +94,7 @@ export async function changesOfMonth(
     .filter((one) => one.at >= start || one.steps.some(({ day }) => day >= start));
 }
 
-/** What happened, without its time: "a retention setting was changed (update_ttl_settings)". */
+/** Describes the change without its time: "a retention setting was changed (update_ttl_settings)". */
 export function changeWords({ operation, isCertain }: Pick<KeptChange, "operation" | "isCertain">): string {
   const what = OPERATIONS[operation] ?? "a setting was changed";
   return `${what} (${operation}${isCertain ? "" : "; the log does not say whether it succeeded"})`;

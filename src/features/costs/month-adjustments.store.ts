@@ -17,7 +17,6 @@ interface Adjustment extends Row<"usage.scope", "groupBy"> {
 
 export interface Adjustments {
   readonly totals: number;
-  /** Net change of traces of all workspaces. */
   readonly netTraces: number;
   /** Restatements since the close of usage of which a close keeps no totals. */
   readonly others: readonly RestatementCount[];

@@ -16,7 +16,6 @@ interface BillOf {
   readonly month: CalendarMonth;
 }
 
-/** Everything that the bill of a month shows. Its parts agree if it is read in one snapshot. */
 export async function readMonthBill(db: Database, { source, dataStart, month }: BillOf): Promise<Bill> {
   const monthStart = month.start;
   const lines = await monthBill(db, { source, monthStart });
@@ -38,7 +37,6 @@ export async function readMonthBill(db: Database, { source, dataStart, month }: 
   };
 }
 
-/** Budgets by month of this source alone, by currency. */
 function budgets(source: ReturnType<typeof sql>) {
   return sql<CurrencyCost[]>`(
     select coalesce(json_agg(json_build_object('currency', b.currency, 'cost', b.amount) order by b.currency), '[]')

@@ -13,7 +13,6 @@ interface Requested {
   readonly range: Interval;
 }
 
-/** Meters other than traces that the source wants or that are loaded on a day of the range. */
 export async function otherUsage(db: Database, requested: Requested): Promise<OtherUsage[]> {
   const { rows } = await otherUsageIn(requested).execute(db);
   return inOrder(rows);

@@ -12,7 +12,6 @@ export interface KnownUsage {
   readonly state: OtherState;
   /** The server's response if it does not count the meter, or null. */
   readonly evidence: string | null;
-  /** Final daily figures, and those of them that were compared with an export. */
   readonly finalDays: number;
   readonly reconciledDays: number;
   readonly differences: number;

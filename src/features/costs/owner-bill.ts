@@ -147,7 +147,6 @@ export function billByOwnerToData({ name }: CalendarMonth, of: BillByOwner) {
   };
 }
 
-/** A row of the printed table: an owner with its sum, then its SKUs if it has several. */
 interface OwnerRow {
   readonly part: OwnerPart;
   readonly sku?: RoundedCost;

@@ -2,7 +2,6 @@ import { type Amount, amountOf, amountText } from "../../core/domain/usage/amoun
 import type { UnloadedWorkspace } from "./bill.ts";
 import type { CountedOver } from "./price.ts";
 
-/** A price of traces that applies to a workspace without a price of its own. */
 export interface TracePrice {
   readonly measure: "traces" | "longlived" | "shortlived";
   readonly currency: string;

@@ -97,13 +97,11 @@ export const COUNTED_OVER = ["source", "workspace"] as const;
 /** Volume steps count all traces of the source, or those of each workspace. */
 export type CountedOver = (typeof COUNTED_OVER)[number];
 
-/** Price of the traces after the first `fromQuantity` of a calendar month. */
 interface VolumeTier {
   readonly fromQuantity: number;
   readonly unitPrice: string;
 }
 
-/** Steps are ascending. `unitPrice` applies below the first step. */
 export interface TieredPrice extends Price {
   readonly countedOver: CountedOver;
   readonly tiers: readonly VolumeTier[];

@@ -28,7 +28,6 @@ export async function closedMeasures(db: Database): Promise<Map<string, string>>
   return new Map(rows.map(({ sku, measure }) => [sku, measure]));
 }
 
-/** Closed months whose estimated cost has changed, such as `default 2026-03`. */
 export async function adjustedCosts(db: Database): Promise<string[]> {
   return queryValues<string>(db)`
     select distinct source_id || ' ' || to_char(period_start, 'YYYY-MM') as month
@@ -201,7 +200,6 @@ export interface PriceGap {
   readonly to: string;
 }
 
-/** Days between two prices of a SKU that no price of a wider scope covers. */
 export async function priceGaps(db: Database): Promise<PriceGap[]> {
   return query<PriceGap>(db)`
     with scope as (
@@ -225,7 +223,6 @@ export async function priceGaps(db: Database): Promise<PriceGap[]> {
   `;
 }
 
-/** Measures whose last price ends soon or has ended, with its last day, except those on no invoice by then. */
 export async function endingPrices(
   db: Database,
   { sourceId, withinDays }: { sourceId: number; withinDays: number },
@@ -241,7 +238,6 @@ export async function endingPrices(
   `;
 }
 
-/** Measures, except traces, with unpriced usage this month or last. */
 export async function unpricedMeasures(db: Database, source: string): Promise<string[]> {
   return queryValues<string>(db)`
     select distinct measure from reporting.usage_bill_monthly

@@ -35,7 +35,6 @@ const READINGS: Readonly<Record<StatementPart, Reading>> = {
   },
 };
 
-/** Stores today's snapshot of a part of the statement. A refused part keeps its earlier snapshots. */
 export async function readStatementPart(source: OpenSource, part: StatementPart): Promise<ReadPart> {
   const { sourceId, store } = source;
   const { kinds, read } = READINGS[part];

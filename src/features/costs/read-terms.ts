@@ -100,7 +100,6 @@ export async function readBillingPeriod(source: OpenSource): Promise<ReadPart> {
   return { read: 1, refusal: null };
 }
 
-/** Stores today's snapshot of some lines of the platform's statement, and logs wrong values. */
 export async function keepLines(
   { sourceId, store, log }: OpenSource,
   of: { kinds: readonly LineKind[]; month: CalendarMonth; lines: readonly WireLine[] },

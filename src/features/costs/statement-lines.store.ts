@@ -33,7 +33,6 @@ export async function keepStatementLines(
 
 const TODAY: RawBuilder<unknown> = sql`(now() at time zone 'UTC')::date`;
 
-/** The newest reading of each kind in a month. */
 export async function statementLines(
   db: Database,
   { source, monthStart }: { source: string; monthStart: string },

@@ -28,7 +28,7 @@ export function statementName({ name, window, subject }: StatementLine): string 
   return [name, window, subject].filter(Boolean).join(", ");
 }
 
-/** The bill's form, where a value has no more digits than a cost. */
+/** Uses the bill's form, in which a value has no more digits than a cost. */
 function shown(value: string): string {
   return (value.split(".")[1] ?? "").length > 10 ? value : amountShown(amountOf(value));
 }

@@ -1,5 +1,4 @@
 export interface LimitUse {
-  /** `(all)` for the organization. */
   readonly workspaceId: string;
   readonly workspaceName: string | null;
   /** The platform's word. */

@@ -11,7 +11,6 @@ export interface CoverageLine {
   readonly stride: string;
   readonly status: string;
   readonly days: number;
-  /** Ended days: today may still be loaded. */
   readonly endedDays: number;
   readonly firstDay: string;
   readonly lastDay: string;
@@ -47,7 +46,6 @@ export async function coverageLines(
   `;
 }
 
-/** Gaps, as in `coverageLines`, of other meters that syncs load or the server may count. */
 export async function otherGapLines(
   db: Database,
   given: { range?: Interval | undefined; byDay?: boolean },

@@ -13,7 +13,6 @@ interface Shown {
 
 interface EngineView {
   readonly view: View;
-  /** The columns that the files have. */
   readonly columns: readonly { readonly name: string; readonly type: string; readonly comment: string }[];
   /** The day, by which rows are divided into files, and the source: never null. */
   readonly divided: readonly string[];

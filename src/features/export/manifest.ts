@@ -6,7 +6,6 @@ import type { OnProgress } from "../../core/pipeline/extract/sequentially.ts";
 import type { Place } from "./place.ts";
 
 const fileSchema = z.object({
-  /** Path relative to the root of the files. */
   path: z.string().min(1),
   /** Calendar month of the rows in UTC, such as 2026-10. Null: the view has no days, or no rows. */
   month: z.string().nullable(),

@@ -4,7 +4,6 @@ import { keyOf, type View, type ViewColumn } from "../../core/store/db/views.ts"
 
 export interface Dataset {
   readonly view: View;
-  /** Columns within a file, in the order of the view. */
   readonly columns: readonly ViewColumn[];
   /** Undefined: the view has no days, so one file has all rows. */
   readonly day: ViewColumn | undefined;
@@ -104,7 +103,6 @@ export function orderOf({ view, day }: Dataset): string[] {
   return [...new Set([...(day === undefined ? [] : [day.name]), ...keyOf(view)])];
 }
 
-/** Passes on the rows in the order of the file. */
 export async function readRows(
   client: pg.Client,
   dataset: Dataset,

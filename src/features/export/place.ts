@@ -18,7 +18,6 @@ export interface PlaceFile {
  */
 export interface Place {
   readonly address: string;
-  /** Server of the bucket, for `doctor`. */
   readonly endpoint?: URL | undefined;
   create(name: string): Promise<PlaceFile>;
   read(name: string): Promise<Uint8Array | undefined>;

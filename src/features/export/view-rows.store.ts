@@ -123,7 +123,6 @@ export function jsonForm(selection: Selection): CopyForm {
   };
 }
 
-/** Types whose texts never begin like a formula, except with a minus. */
 const NO_FORMULA = ["bigint", "integer", "numeric", "date"];
 const AS_IN_JSON = ["bigint", "integer", "boolean"];
 /** OWASP's list: = + - @, tab, carriage return, and the wide forms of the first four. */

@@ -37,7 +37,6 @@ export function sourceOfPath(path: string): string | undefined {
   return OURS.exec(path)?.[1];
 }
 
-/** Removes incomplete files. Errors: those of a place, `files_interrupted`. */
 export async function writeMonths(
   client: pg.Client,
   { place, source, signal }: { place: Place; source: string; signal: AbortSignal },

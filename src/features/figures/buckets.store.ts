@@ -12,7 +12,7 @@ import {
 } from "../../core/store/figures/records.ts";
 
 export interface BucketSum {
-  /** Of a day or month its first day, `2026-03-01`; of an hour its start, `2026-03-01T05:00:00Z`. */
+  /** First day of a day or month, `2026-03-01`; start of an hour, `2026-03-01T05:00:00Z`. */
   readonly bucket: string;
   readonly traces: number;
 }

@@ -5,9 +5,7 @@ import type { Interval } from "../../core/domain/time/window.ts";
 import type { LoadedWorkspace } from "../../core/store/figures/loaded.ts";
 import type { Per } from "../../core/store/figures/records.ts";
 
-/** One bucket of a range, without days outside it. */
 export interface Bucket extends Interval {
-  /** First day, or the instant of an hour. */
   readonly at: string;
 }
 
@@ -35,11 +33,9 @@ export function bucketsOf({ from, to }: Days, per: Per): Bucket[] {
 export interface State {
   /** All of the interval that has ended is loaded. */
   readonly isComplete: boolean;
-  /** Only a restatement can change the figure. */
   readonly isFinal: boolean;
   /** The figure is final, and equals the export or totals. */
   readonly isProved: boolean;
-  /** The interval contains today or the current hour. */
   readonly isUnderWay: boolean;
   /** For costs: true if some usage has no price. Then `isComplete` is false. */
   readonly isUnpriced?: boolean;

@@ -24,10 +24,8 @@ interface MonthToDate {
   readonly traces: number | null;
   readonly least: number;
   readonly provisional: number | null;
-  /** `ended`: sum of the days that are over. `days`: their number. */
   readonly ended: number | null;
   readonly days: number;
-  /** Sum of the same number of days of the month before. */
   readonly before: number | null;
 }
 
@@ -49,7 +47,6 @@ interface LastMonth extends Claimed {
 /** Cost at imported prices. `isFinal` and `isProved` are about its usage. */
 interface MonthCost extends Claimed {
   readonly currency: string;
-  /** An exact decimal. */
   readonly cost: string;
 }
 
@@ -58,13 +55,10 @@ interface MonthCost extends Claimed {
  * compares the loaded days of each workspace as a set.
  */
 export interface RecentUsage {
-  /** The last days up to today, from `reporting.fct_usage_workspace_daily`. */
   readonly days: readonly RecentDay[];
   readonly workspaces: readonly RecentWorkspace[];
-  /** From `reporting_detail.usage_month_to_date`, summed over the workspaces of each source. */
   readonly months: readonly MonthToDate[];
   readonly before: readonly LastMonth[];
-  /** This month's and the last one's, from the bill's charges. */
   readonly costs: readonly MonthCost[];
 }
 

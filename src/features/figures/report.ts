@@ -38,9 +38,7 @@ interface Named {
 
 export interface Line extends Named {
   readonly sum: Figure;
-  /** Percentage of the total, to a tenth. */
   readonly share: number | null;
-  /** The amount to compare with the earlier range. */
   readonly compared: Amount;
   /** Percent since the earlier range. Null unless both are complete. */
   readonly change: number | null;
@@ -58,7 +56,7 @@ export interface Report {
   /** Buckets in which a final count has changed. Always empty for costs. */
   readonly restated: ReadonlySet<string>;
   readonly unusual: ReadonlyMap<string, string>;
-  /** What the platform's lists say of each API key. */
+  /** Facts about each API key in the platform's lists. */
   readonly keys: ReadonlyMap<string, ShownKey>;
   readonly gaps: readonly (Pick<LoadedWorkspace, "workspaceId" | "name"> & {
     readonly missing: readonly Interval[];

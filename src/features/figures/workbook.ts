@@ -99,7 +99,7 @@ const FORMAT = {
   day: "yyyy-mm-dd",
   month: "yyyy-mm",
 };
-/** A double is exact for decimals with this number of digits, and Excel shows no more. */
+/** A double is exact for decimals with this number of digits, which is also all that Excel shows. */
 const MOST_DIGITS = 15;
 
 function cellOf(cell: Cell): { cell: Written; length: number } {

@@ -288,7 +288,6 @@ function nameOf({ schema, name, isAsOf }: View): string {
   return `${schema}.${name}${isAsOf ? "(as_of timestamptz)" : ""}`;
 }
 
-/** Some columns of the last week, in the order of the key. */
 function exampleOf(view: View, now: number): string {
   const today = now - (now % DAY_MS);
   const range = { from: today - 7 * DAY_MS, to: today + DAY_MS };

@@ -27,7 +27,6 @@ export const ROUTE_TYPES = ["webhook", "slack", "teams", "google_chat", "pagerdu
 export type RouteType = (typeof ROUTE_TYPES)[number];
 
 export interface Route {
-  /** Line in the owner file, from 1. */
   readonly line: number;
   readonly name: string;
   readonly type: RouteType;

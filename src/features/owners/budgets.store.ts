@@ -8,7 +8,6 @@ import { type Budget, UNALLOCATED } from "./owner.ts";
 export interface BudgetTrend extends Budget {
   readonly name: string | null;
   readonly days: readonly BudgetDay[];
-  /** True if the budget is in traces, or if a price in its currency exists. */
   readonly isPriced: boolean;
   /** True if the owner has the rest of a workspace: it includes usage that is not loaded by id and may belong to others. */
   readonly mayBeLess: boolean;
@@ -27,7 +26,6 @@ export interface BudgetsVersion {
   readonly changedAt: number;
 }
 
-/** Returns undefined if no owner file is applied. */
 export async function budgetsVersion(db: Database): Promise<BudgetsVersion | undefined> {
   const rows = await query<BudgetsVersion>(db)`
     select case when exists (select from usage.budget) then
@@ -45,7 +43,6 @@ export async function budgetsVersion(db: Database): Promise<BudgetsVersion | und
   return rows[0];
 }
 
-/** Billing periods on a day, by slug, of sources with a budget per billing period. */
 export async function billingPeriodsOn(db: Database, day: string): Promise<ReadonlyMap<string, Days>> {
   const rows = await query<Days & { source: string }>(db)`
     select distinct on (source_id) source_id as source, period_start::text as "from", period_end::text as "to"

@@ -2,7 +2,6 @@ import { sql } from "kysely";
 import { isIfGiven, iso } from "../../core/store/db/expressions.ts";
 import { type Database, query, type Row } from "../../core/store/db/query.ts";
 
-/** `count` and `newest` are those of the incident in the last message that arrived. */
 export interface Notification extends Row<"usage.notification", "route" | "kind" | "count" | "newest"> {
   readonly source: string;
   readonly owner: string | null;

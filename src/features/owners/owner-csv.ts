@@ -6,7 +6,6 @@ import { type Budget, type OwnerFile, type OwnerRule, WHOLE_SHARE } from "./owne
 
 export interface OwnerForm {
   readonly data: unknown;
-  /** The place of a path in the file, for errors. `isKey`: the key is wrong, not its value. */
   readonly placeOf: (path: readonly (string | number)[], isKey: boolean) => string;
   readonly lineOf: (kind: "rules" | "budgets" | "routes", at: number) => number;
 }

@@ -47,7 +47,6 @@ export interface Budget {
   readonly of: { readonly kind: "owner" | "workspace" | "project"; readonly id: string } | null;
   /** ISO 4217 code. Null: the budget is in traces. */
   readonly currency: string | null;
-  /** Plain decimal. */
   readonly amount: string;
   /** Percentages of the amount at which a warning is sent, ascending. */
   readonly warnAt: readonly number[];

@@ -216,7 +216,6 @@ export async function ownedParts(
   `;
 }
 
-/** Owner of the largest share of each id of the dimension that divides traces. */
 export async function ownersOfParts(
   db: Database,
   parts: readonly { n: number; source: string; workspaceId: string; day: string; by: string; id: string }[],

@@ -45,7 +45,6 @@ export interface ProbeResult extends Omit<ProbeComparison, "progress"> {
 
 type Verdict = Pick<ProbeResult, "state" | "code" | "message">;
 
-/** Pauses between readings double from the first to the longest. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 60_000;
 /**

@@ -1,6 +1,5 @@
 import type { GroupBy } from "../../core/domain/usage/record.ts";
 
-/** Traces of one workspace in one window. In each other dimension, traces by id. */
 export interface WorkspaceReading extends Record<"project" | "user" | "api_key", Record<string, number>> {
   workspace: number;
 }
@@ -19,7 +18,6 @@ export interface ProbeFigure {
   readonly billed: number;
   /** Traces too many or (negative) too few, in total or for the expected id, whatever other traffic there was. */
   readonly difference: number;
-  /** Ids whose figure changed, the largest change first; at most ten. */
   readonly rises: readonly Rise[];
 }
 

@@ -33,7 +33,6 @@ export function mayAptInstall(env: NodeJS.ProcessEnv): boolean {
   return process.getuid?.() === 0 && onPath(["apt-get"], env) !== undefined;
 }
 
-/** Does nothing if a program with the first package's name exists. */
 export async function aptInstall(packages: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
   const quiet = { ...env, DEBIAN_FRONTEND: "noninteractive" };
   await run("/bin/sh", ["-c", INSTALL, "sh", ...packages], { cwd: "/", env: quiet });

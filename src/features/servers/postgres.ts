@@ -49,7 +49,6 @@ export async function startLocalPostgres(input: StartInput): Promise<Service> {
   return startServer({
     name: "Postgres",
     user: SERVER_USER,
-    // Postgres's fast shutdown.
     signal: "INT",
     at: (place) => ({
       secrets: place.password,
@@ -67,7 +66,6 @@ programs=$0 data=$1/data password=$2 options=$3; shift 3
 exec "$programs/postgres" -D "$data" "$@"
 `;
 
-/** Starts Postgres in `place`, with a new cluster if it is missing. */
 export function postgresCommand(programs: string, place: Place, settings: readonly string[]): string[] {
   const { dir, secretFile, port } = place;
   // No socket file, because its folder may have another server's.

@@ -15,12 +15,10 @@ import { isExecutable } from "./install.ts";
 export interface Service {
   readonly url: string;
   readonly origin: "named" | "docker" | "local";
-  /** Stops a server that was started here, and removes its data. */
   close(): Promise<void>;
 }
 
 export interface StartInput {
-  /** More settings of Postgres, as `name=value`. */
   readonly settings?: readonly string[] | undefined;
   /** Version of Postgres from npm. Default: that of `package.json`. */
   readonly version?: string | undefined;
@@ -169,7 +167,6 @@ async function stop(shell: ChildProcess, stopMs = STOP_MS): Promise<void> {
   if (!isRunning(shell)) return;
   shell.ref();
   const gone = once(shell, "exit");
-  // Kills all processes of the session.
   const kill = setTimeout(() => process.kill(-(shell.pid as number), "SIGKILL"), stopMs);
   await gone.finally(() => clearTimeout(kill));
 }

@@ -27,7 +27,7 @@ import type { AlertKind } from "../owners/alert-route.ts";
 import { type SourceTrust, trustOfSources } from "./trust.store.ts";
 
 interface QueuesSight {
-  /** By slug. Undefined: Redis shows no queues. */
+  /** Keyed by slug. Undefined: Redis shows no queues. */
   readonly sources?: ReadonlyMap<string, QueueSight> | undefined;
   /** Why Redis does not respond. Null: Redis responds or is not used. */
   readonly problem: string | null;
@@ -57,7 +57,6 @@ interface Requested {
   readonly masked: boolean;
 }
 
-/** Reads all sources that were ever opened, as of one instant, in a fixed number of statements. */
 export async function reportOnSources(
   db: Database,
   { config, now, queues, masked }: Requested,
@@ -144,7 +143,6 @@ function budgetOf(
 
 export interface Situation {
   readonly source: string;
-  /** ` --source SLUG` if there are several sources; else empty. */
   readonly sourceFlags: string;
   readonly trust: SourceTrust;
   /** Why the platform refuses the key. Null: it accepts the key. */

@@ -237,7 +237,7 @@ function freshnessOf({ freshness }: Pick<ShownStatus, "freshness">): string[] {
   });
 }
 
-/** Of an end at midnight the day before, as on pages; otherwise the instant. */
+/** Shows an end at midnight as the day before, as on pages; otherwise the instant. */
 function untilText(end: string): string {
   const text = instant(end);
   return isDay(text) ? addDays(text, -1) : text;

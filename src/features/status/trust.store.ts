@@ -27,7 +27,6 @@ export interface SourceTrust {
    * no other usage keeps it open.
    */
   readonly reconciledUntil: string;
-  /** Daily figures that are missing, failed or unverified. */
   readonly gapDays: number;
   /** Gap days without a fetch task. Days that a close left out, and those of workspaces that were never read, do not count. */
   readonly idleDays: number;
@@ -168,7 +167,6 @@ export async function trustOfSources(db: Database): Promise<SourceTrust[]> {
   `;
 }
 
-/** End of the days, from `from` on, that every workspace and dimension of source `s` has. */
 function untilOf(days: string, from = "s.data_start") {
   return sql<string>`coalesce((
     select least(upper(u.days), s.today)
@@ -181,7 +179,6 @@ function untilOf(days: string, from = "s.data_start") {
   ), s.data_start)::text`;
 }
 
-/** Number of ended days over all rows of source `s`, with the first and last day. */
 function countOf(days: string, cells = "known") {
   return sql`(
     select coalesce(sum(upper(u.days) - lower(u.days)), 0)::integer as days, min(lower(u.days)) as first,

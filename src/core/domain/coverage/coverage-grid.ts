@@ -122,7 +122,6 @@ function unitsIn(
   const first = columns[0]?.start ?? 0;
   const length = ((columns.at(-1)?.end ?? first) - first) / unitMs;
   const place = (at: number) => Math.min(Math.max((at - first) / unitMs, 0), length);
-  /** Change in the number of parts that contain a unit, compared with the previous unit. */
   const changes: number[] = Array(length + 1).fill(0);
   const change = (at: number, by: number) => {
     changes[place(at)] = (changes[place(at)] ?? 0) + by;

@@ -139,7 +139,6 @@ const TRACE_METERS = ["traces", "longlived"] as const;
 export const PROVIDER_METERS = [...TRACE_METERS, "agent_runs", "nodes_executed"] as const;
 export type ProviderMeter = (typeof PROVIDER_METERS)[number];
 
-/** The loaded usage that a metric is compared with. */
 export const PROVIDER_USAGE: Readonly<
   Record<ProviderMeter, { readonly meter: Meter; readonly measure: Measure }>
 > = {

@@ -9,7 +9,6 @@ import { alignRange, planWindows } from "./windows.ts";
 export interface PlannedScope extends Member {
   readonly groupBy: GroupBy;
   readonly stride: Stride;
-  /** Any list of intervals. Time outside the wanted range is left out. */
   readonly missing: readonly Interval[];
 }
 

@@ -30,7 +30,6 @@ export const DIFFERENCE_STATES = {
 } as const;
 export type DifferenceState = keyof typeof DIFFERENCE_STATES;
 
-/** Describes differences of meters other than all traces, as the end of a sentence. */
 export function describeOtherDifferences(
   others: readonly { kind: string; tier: string; open: number; platformDisagrees: number }[],
 ): string {

@@ -22,7 +22,6 @@ export interface Finality {
 }
 
 const NEARLY_ALL = 0.999;
-/** With fewer changes, there is no recommendation. */
 const ENOUGH_CHANGES = 20;
 
 export function judgeFinality(classes: readonly LatenessClass[], settleAfterMs: number): Finality {

@@ -12,7 +12,6 @@ export interface RestatementCount {
   readonly newest: number;
 }
 
-/** Returns a name like `sandbox usage (lcu)`. The measure is included if the meter has several. */
 export function meteredName({ meter, measure }: Pick<RestatementCount, "meter" | "measure">): string {
   if (!(meter in METER)) return `${meter} (${measure})`;
   const known = meter as Meter;

@@ -87,7 +87,6 @@ export class ExportKeys {
     if (row !== undefined) this.last = { key: out.id, bucketHour: out.bucketHour, line: row.line };
   }
 
-  /** True if `take` must be called now to keep memory bounded. */
   get isFull(): boolean {
     return this.#numbering.isBeyond(this.#mostKeys);
   }

@@ -100,7 +100,6 @@ export function groupingsFor(meter: Meter, wanted: readonly GroupBy[] = GROUPING
   return wanted.filter((groupBy) => METER[meter].groupings.includes(groupBy));
 }
 
-/** Code of every message that it is not known whether a server counts a meter. */
 export const METER_NOT_KNOWN = "meter_not_known";
 
 export const METER_NAME: Readonly<Record<Meter, string>> = {

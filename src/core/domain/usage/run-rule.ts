@@ -1,4 +1,3 @@
-/** A rule that runs an evaluator on the traces of a project or on a dataset. Missing ids are `NO_ID`. */
 export interface RunRule {
   readonly runRuleId: string;
   readonly name: string | null;

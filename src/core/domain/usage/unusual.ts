@@ -114,7 +114,6 @@ export function stepsOf(unusual: readonly UnusualDay[]): UnusualDay[] {
   });
 }
 
-/** Standard deviation of ordinary days from their expected amounts. Infinite if too few are known. */
 function deviationOf(ordinary: readonly Base[], expected: number): number {
   let [known, squares] = [0, 0];
   for (const { deviation } of ordinary) {

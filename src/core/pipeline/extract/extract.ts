@@ -40,7 +40,6 @@ export interface TaskResult {
   readonly followUps: readonly UsageRequest[];
   readonly code?: string;
   readonly message?: string;
-  /** True if the task's own scopes keep it as a failure until its time is loaded. */
   readonly keepsFailure?: boolean;
   readonly gaveUp?: PlatformError;
 }
@@ -48,7 +47,6 @@ export interface TaskResult {
 export interface ExtractOptions {
   /** After the last attempt of a transient error, `keep` stores a failure, `throw` lets the queue retry. */
   readonly onTransient?: "keep" | "throw";
-  /** True if the stored figures are in doubt, so that all are compared with the response. */
   readonly isRepair?: boolean | undefined;
   /**
    * Workspace responses sent at or after this instant (epoch ms) can make the task needless. Undefined: the task is always

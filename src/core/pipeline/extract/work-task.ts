@@ -19,7 +19,6 @@ import { keptForMs, type OpenSource } from "../source/source.ts";
 import { createsOthers, leftByWorkspace } from "./by-workspace.ts";
 import { extractTask, isFinalBy, type TaskResult } from "./extract.ts";
 
-/** A task is poison if more workers than this claimed it and neither ended it nor handed it back. */
 const POISON_AFTER = 20;
 
 export const LOCK_LOST = "lock_lost";

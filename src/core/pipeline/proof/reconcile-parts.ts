@@ -51,7 +51,6 @@ interface Reconciled {
   readonly groupings: readonly GroupBy[];
   readonly stride: Stride;
   readonly repair: boolean;
-  /** Parts of time to compare. Time that is not final is left out. */
   readonly partsOf: (state: ScopeState) => readonly Interval[];
 }
 

@@ -16,7 +16,6 @@ import type { AccessProof, OpenSource } from "./source.ts";
 
 type RequestOptions = Omit<OpenSource, "access">;
 
-/** `byUsage` renews the proof without the listing. */
 export function accessProofOf(
   source: RequestOptions,
 ): AccessProof & { byUsage(attempts?: number): Promise<void> } {

@@ -36,7 +36,6 @@ export async function openSource(deps: SourceDeps, known?: CreatedSource): Promi
     splitLimit: createSplitLimit(),
   };
   const access = accessProofOf(open);
-  // First contact has just read the listing.
   await access.byUsage(CONTACT_ATTEMPTS);
   return { ...open, access };
 }

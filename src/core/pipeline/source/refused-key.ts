@@ -25,7 +25,6 @@ export function isMeterRefused(meter: Meter, { status, locations, message, url }
   return [...locations, message.replaceAll(url, "")].some((text) => /\b(kind|trace_tier)\b/.test(text));
 }
 
-/** Keeps a refused key (401, 403), so that no process sends it again and `status` shows why. */
 export async function keepRefusal(source: CreatedSource & SourceDeps, error: unknown): Promise<void> {
   if (!isKeyRefused(error)) return;
   const { store, sourceId, config } = source;

@@ -4,7 +4,6 @@ import type { CreatedSource, OpenSource, SourceDeps } from "./source.ts";
 
 export interface SourceHandle {
   known(): Promise<CreatedSource>;
-  /** Contacts the platform if the last contact is older than the sync interval. */
   open(): Promise<OpenSource>;
   /** Always makes contact. Undefined while the platform refuses the key and no retry is due. */
   openForSync(): Promise<OpenSource | undefined>;

@@ -68,7 +68,6 @@ export function keptForMs({ settings }: Pick<SourceDeps, "settings">): number | 
 
 /** Proof that workspaces can be read. An empty response means zero only while the proof is fresh (docs/rules.md, rule 4). */
 export interface AccessProof {
-  /** Renews the proof if half of its time has passed. */
   fresh(): Promise<void>;
   renew(): Promise<void>;
   /** Requests new proof at the end of work. The response may invalidate zeros that rest on the earlier proof. */

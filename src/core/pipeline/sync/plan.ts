@@ -33,7 +33,6 @@ export interface PlanRequest {
   readonly reprocess: "missing" | "all";
   /** `all` also retries failures that are not due yet, because a person does not wait for a retry time. Default: `due`. */
   readonly retry?: "due" | "all";
-  /** Time that is being fetched already, by scope id. */
   readonly inFlight?: ReadonlyMap<number, readonly Interval[]>;
 }
 

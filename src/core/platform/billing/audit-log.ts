@@ -25,7 +25,6 @@ interface LoggedChanges {
 }
 
 const PAGE = 100;
-/** Bounds a log whose pages never end. */
 const MOST_PAGES = 1000;
 
 const pageSchema = z.object({ items: z.array(z.unknown()), cursor: z.string().min(1).nullish() });

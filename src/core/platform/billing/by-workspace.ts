@@ -3,7 +3,6 @@ import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import type { RunRule } from "../../domain/usage/run-rule.ts";
 import type { RequestOptions } from "../http/http.ts";
 
-/** Usage of one workspace. The request's header names the workspace, its response does not. */
 export interface WorkspaceQuery extends Interval {
   readonly groupBy: GroupBy;
   readonly workspaceId: string;
@@ -12,7 +11,6 @@ export interface WorkspaceQuery extends Interval {
 export interface WorkspaceIo extends RequestOptions {
   readonly onRecords: (records: UsageRecord[]) => void;
   readonly onRules?: ((rules: RunRule[]) => void) | undefined;
-  /** Only for sandboxes: a value that is left out, with its place. */
   readonly onRefused?: ((refused: string) => void) | undefined;
   /** Sends each request after the first, with the caller's rate limit and retries. Default: once, immediately. */
   readonly sendMore?: (<T>(send: () => Promise<T>) => Promise<T>) | undefined;

@@ -29,7 +29,6 @@ const pageSchema = z.union([
   list.transform((items) => ({ items, next_cursor: null })),
   z.object({ items: list, next_cursor: z.string().min(1).nullish() }),
 ]);
-/** Bounds a listing whose pages never end. */
 const MOST_PAGES = 1000;
 /** Only `dim_user` shows addresses, so a description with an address is no name. */
 export const ADDRESS = /[^\s@]@[^\s@]/;

@@ -28,7 +28,6 @@ const PAGE_SIZE = 100;
 const withoutSize = new WeakSet<PlatformHttp>();
 /** The hours of one day of this many resources fit into a page. */
 const FEW = Math.floor(PAGE_SIZE / 24);
-/** Limit for a listing whose pages never end. */
 const MOST_PAGES = 20_000;
 
 /** Only null ends the pages: a page without its cursor must not pass for the last one. */
@@ -87,7 +86,6 @@ class SandboxReader {
     this.#io = io;
   }
 
-  /** A resource counts once in each part of the range. */
   async resources(range: Interval): Promise<number> {
     let found = 0;
     for (const part of partsOf(range, LONGEST)) {

@@ -35,7 +35,6 @@ const fields = z.record(z.string(), z.unknown());
 
 /** Largest documented page of members. */
 const PAGE_SIZE = 500;
-/** Bounds a listing whose pages never end. */
 const MOST_PAGES = 1000;
 
 /**

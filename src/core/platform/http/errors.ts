@@ -34,7 +34,6 @@ interface ErrorResponse {
   readonly body: string;
   /** The response's `Date`, from the same clock as its other dates. */
   readonly date: string | undefined;
-  /** This machine's time, used without `date`. */
   readonly now: number;
 }
 
@@ -274,7 +273,6 @@ function isWord(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** `detail[].loc` of a 422, joined with dots, in lower case; [] for any other body. */
 function locationsOf(detail: unknown): string[] {
   if (!Array.isArray(detail)) return [];
   return detail

@@ -15,7 +15,6 @@ const SHORTEST = 4;
  */
 export function createRedactor(secret: string): Redact {
   const encoded = [encodeURIComponent(secret), encodeURI(secret), JSON.stringify(secret).slice(1, -1)];
-  // Longest first: a pattern takes the first that fits.
   const beginnings = Array.from({ length: Math.floor(secret.length / 2) + 1 }, (_, cut) =>
     secret.slice(0, secret.length - cut),
   );

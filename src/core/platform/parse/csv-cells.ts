@@ -84,7 +84,6 @@ export class CarefulCsv implements CsvCutter {
 /** The body is irregular, so only `CarefulCsv` may judge it. */
 export class NotPlain extends Error {}
 
-/** Limit of an unfinished row. With a chunk of 64 KiB, it stays below csv-parse's limit. */
 const MAX_REST_CHARACTERS = 262_144;
 
 /**

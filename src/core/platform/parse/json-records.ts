@@ -134,7 +134,6 @@ export class JsonRecordCutter {
   #openMember(key: string): void {
     const known = key === "usage" || key === "stride";
     if (known && this.#members.has(key)) throw foreignError(`the response has \`${key}\` twice`);
-    // Limits the number of unknown members that a message names.
     if (known || this.#members.size < 12) this.#members.add(key);
     this.#key = key;
   }

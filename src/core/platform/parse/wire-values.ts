@@ -3,7 +3,6 @@ import { type GroupBy, NO_ID } from "../../domain/usage/record.ts";
 
 /** Ids are UUIDs or short keys. A longer text fits no index. */
 const MAX_ID_LENGTH = 512;
-/** More timestamps than this are forgotten: 366 days of hours have 8,784. */
 const MAX_REMEMBERED = 20_000;
 
 // luxon alone also takes "10:00" (today) and "2026" (January).
@@ -75,10 +74,8 @@ export function describeValue(value: unknown): string {
 }
 
 interface Dimension {
-  /** Field of `dimensions` and column of the CSV export with the id. */
   readonly idKey: string;
   readonly idColumn: string;
-  /** Field and column with the name; keys have no name. */
   readonly nameKey?: string;
   readonly nameColumn?: string;
 }

@@ -27,7 +27,6 @@ export interface SourceStatus extends Row<"usage.source", "baseUrl" | "organizat
 interface FailureGroup extends Row<"usage.failure", "state" | "code"> {
   readonly parts: number;
   readonly byHour: number;
-  /** Failures that the next sync requests. */
   readonly due: number;
   /** Failures that no sync fetches: the server does not support their stride, or their workspace is no longer configured. */
   readonly notRequested: number;

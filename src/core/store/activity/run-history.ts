@@ -36,7 +36,6 @@ export interface Run extends Row<"usage.run", "runId" | "kind"> {
   readonly reason: string | null;
 }
 
-/** A run without an end is lost if it was last seen longer ago than this. */
 const LOST_AFTER = sql`interval '5 minutes'`;
 /** A process that sends no signs of life is lost this long after its last request. No pause takes that long. */
 const SILENT_AFTER = sql`interval '30 minutes'`;

@@ -85,7 +85,6 @@ const FOREIGN = ["response_invalid", "redirect_refused"];
 const BY_CHANCE = 3;
 /** Maximum age of the first attempt of a task that gave up: eight attempts with pauses of up to two minutes. */
 const ATTEMPTS_WITHIN = sql`interval '10 minutes'`;
-/** Most failures that one sync handles. The next sync handles more. */
 const MOST = 1000;
 
 /**

@@ -67,7 +67,6 @@ export async function ensureScopes(db: Database, wanted: WantedScopes): Promise<
   `).execute(db);
 }
 
-/** Returns scope ids in the order of the workspace ids. Creates missing scopes. */
 export async function scopesOf(
   db: Database,
   wanted: {

@@ -21,7 +21,6 @@ interface SourceSettings {
   readonly hourlyHours: number;
   /** Digest of key and configuration. A change of it clears kept failures and a refused key. */
   readonly configurationDigest: string;
-  /** Digest of the key, by which the timeline recognizes a new key. */
   readonly keyDigest?: string;
   /** Meters that syncs keep, if the server counts them. Undefined: the stored choice stays. */
   readonly wantedMeters?: readonly Meter[];

@@ -16,7 +16,6 @@ interface ClientConfig extends Omit<pg.ClientConfig, "connectionString"> {
   readonly closeMs?: number;
 }
 
-/** Members that pg's types lack. */
 interface Driver extends pg.Connection {
   ssl: boolean | tls.ConnectionOptions;
   startup(settings: Readonly<Record<string, string>>): void;

@@ -27,7 +27,6 @@ const HURRY_MS = 1_500;
 
 const LOOKS = 2;
 
-/** Members that pg's types lack. `readyForQuery` is false while a statement runs. */
 type Driver = pg.Client & { readonly readyForQuery: boolean; readonly processID: number };
 
 interface Watched {

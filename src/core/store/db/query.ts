@@ -5,7 +5,6 @@ export type Database = Kysely<Schema>;
 
 type Camel<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : Name;
 
-/** Columns of a table or view, named as in code: Row<"usage.run", "runId" | "kind">. */
 export type Row<
   Table extends keyof Schema,
   Names extends Camel<keyof Schema[Table]> = Camel<keyof Schema[Table]>,
@@ -15,7 +14,6 @@ export type Row<
   >;
 };
 
-/** A tag for one statement that returns its rows: query<Row>(db)`select ...`. */
 export function query<Row>(db: Database) {
   return async (text: TemplateStringsArray, ...values: readonly unknown[]): Promise<Row[]> =>
     (await sql<Row>(text, ...values).execute(db)).rows;

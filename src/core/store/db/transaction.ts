@@ -15,7 +15,6 @@ export interface TransactionOptions {
   readonly isOneInstant?: boolean;
 }
 
-/** SQLSTATEs after which the whole transaction is repeated. */
 const RETRYABLE_STATES = /^(40001|40P01|08\w{3}|57P0[123]|53300|25006)$/;
 const LOST_CONNECTION = new Set(["ECONNRESET", "ECONNREFUSED", "EPIPE", "ETIMEDOUT", "postgres_silent"]);
 const ATTEMPTS = 4;

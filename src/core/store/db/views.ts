@@ -64,7 +64,7 @@ export async function listReporting(db: Database, reader?: string): Promise<View
   `;
 }
 
-/** What one row is, read from the view's comment. Undefined for a customer's view. */
+/** Reads from the view's comment which rows it has. Undefined for a customer's view. */
 export function grainOf({ comment }: Pick<View, "comment">): string | undefined {
   return /Grain: (.*?)(?: \(key|[.;]( |$)|$)/.exec(comment)?.[1];
 }

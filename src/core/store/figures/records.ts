@@ -18,7 +18,6 @@ export interface UsageOf extends UsageCells {
   readonly byHours: boolean;
 }
 
-/** `hour` reads hourly records. `day` and `month` read daily records and month totals. */
 export type Per = "hour" | "day" | "month";
 
 export interface UsageRange extends Days {
@@ -67,7 +66,6 @@ export function isCounted({ counted = "traces" }: UsageCells): RawBuilder<unknow
   return measure === "traces" ? sql`true` : sql`s.measure = ${measure}`;
 }
 
-/** Number of records of a series that are read in the time of one more index search. */
 const SEARCH = 20;
 
 /**

@@ -4,7 +4,6 @@ import { type Database, query } from "../db/query.ts";
 import { cellsOf, contains, nameOf, sumsIn, type UsageOf, type UsageRange } from "./records.ts";
 
 export interface UsageSum {
-  /** `none`: traces without an id. `rest`: all ids after the first ones. */
   readonly kind: "id" | "none" | "rest";
   readonly key: number | null;
   readonly id: string | null;

@@ -207,7 +207,6 @@ export async function mergeChanges(db: Database, table: RecordTable): Promise<vo
   `.execute(db);
 }
 
-/** Upper ends of the age classes, in hours. The last class takes everything older. */
 const AGE_CLASSES_HOURS: readonly number[] = [
   ...[1, 2, 3, 6, 12, 24, 36, 48, 72, 96, 120, 144, 168, 240, 336, 504, 744, 1488, 2232, 8784, 876_000],
 ];

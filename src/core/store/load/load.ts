@@ -35,7 +35,6 @@ export interface Load extends RequestedWindow {
   /** When the response was received, epoch ms. Default: now, by Postgres's clock. */
   readonly receivedAt?: number;
   readonly scopeIds: readonly number[];
-  /** The client has proven that the response is whole and valid. */
   readonly response: ResponseCollector;
   readonly rules?: readonly RunRule[];
   readonly settleAfterMs: number;

@@ -6,7 +6,6 @@ import { type Database, query, type Row } from "../db/query.ts";
 export const CLOSE_ACTION = "close";
 export const COSTS_ACTION = "close.costs";
 
-/** SQL: name of the period of close `m`, such as 2026-03 or 2026-03-15 to 2026-04-15. */
 export const CLOSE_NAME = sql`coalesce(to_char(m.month_start, 'YYYY-MM'), m.period_start || ' to ' || m.period_end)`;
 
 /** SQL: the actor `a` who made close `m`, if recorded. The record is written a moment after `closed_at`. */

@@ -18,7 +18,6 @@ export interface ExportedWindow extends StagedExport {
 
 export interface Comparison {
   readonly outcome: "compared" | "outdated";
-  /** Number of distinct keys, stored or exported. */
   readonly compared: number;
   readonly rows: number;
   readonly traces: number;

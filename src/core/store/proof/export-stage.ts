@@ -61,7 +61,6 @@ const CREATE_NOTES =
   temporary("usage_export_name", "key integer, name text, name_bucket timestamptz") +
   temporary("usage_export_end", "key integer, bucket_start timestamptz, bucket_end timestamptz");
 
-/** From this number of rows on, the planner needs statistics. */
 const LARGE = 10_000;
 
 /**

@@ -10,7 +10,6 @@ import { tablesOf } from "./export-stage.ts";
 
 /** Writes `usage.difference`: where exports or totals of the platform contradict the stored figures. */
 
-/** SQL condition: the bucket was fetched after the export that last showed difference `d`. */
 const FETCHED_SINCE = `EXISTS (
   SELECT FROM usage.coverage c
   WHERE c.scope_id = d.scope_id AND c.period_start <= d.period_start AND c.period_end > d.period_start

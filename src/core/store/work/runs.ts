@@ -8,7 +8,6 @@ export type RunKind = (typeof RUN_KINDS)[number];
 /** `differs`: all figures were compared, and some differ. */
 export interface RunEnd {
   readonly outcome: NonNullable<Row<"usage.run">["outcome"]>;
-  /** Fetch tasks that the run created for workers. Their outcomes are counted as they end. */
   readonly tasks?: number | undefined;
   /** Failed parts without the fetch tasks that `noteTaskFailed` counted. */
   readonly failed?: number | undefined;

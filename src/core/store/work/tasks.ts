@@ -18,7 +18,6 @@ export interface StoredTask extends UsageRequest {
 
 export interface ClaimedTask extends StoredTask {
   readonly createdAt: number;
-  /** True if the whole window was fetched after the task was created, so the task needs no request. */
   readonly isLoaded: boolean;
   /** True in a backfill that fetches everything again. It does not trust stored digests. */
   readonly isRepair: boolean;
@@ -301,7 +300,6 @@ export async function putOffTasks(
 
 export const SHARE_OF_OLDEST = 0.25;
 
-/** Order of the index `fetch_task_next`, after its source and backfill. */
 const NEXT_FIRST = sql`(w.group_by <> 'workspace'), (w.stride = 'hour'), w.is_idle, w.period_start desc`;
 
 /**

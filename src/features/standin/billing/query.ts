@@ -78,7 +78,7 @@ export function fromQuery(
   return { start, end, workspaceIds, groupBy, kind, tier };
 }
 
-/** What a server does with unknown parameters is not known. For `422`, the schema refuses them. */
+/** How servers treat unknown parameters is not known. For `422`, the schema refuses them. */
 function withoutUnknown(given: Given, names: readonly string[], how: Settings["unknownParameters"]): Given {
   const unknown = Object.keys(given).filter((name) => !names.includes(name));
   if (how === "400" && unknown.length > 0) throw badRequest(`Unknown query parameter: ${unknown.join(", ")}`);

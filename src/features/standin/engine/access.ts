@@ -19,7 +19,6 @@ export class Access {
   organizationManage = true;
   /** Whether the listing shows unreadable workspaces (our guess: no). */
   listsUnreadable = false;
-  /** Readable workspaces that no listing shows. */
   readonly unlisted = new Set<Workspace>();
   readonly #organisation: Organisation;
   readonly #unreadable: Set<Workspace>;

@@ -19,7 +19,6 @@ export const METRICS = {
 } as const;
 export type Metric = keyof typeof METRICS;
 
-/** Makes the provider's count differ from the ledger. The workspace may be unknown. */
 export interface Drift {
   readonly metric: Metric;
   readonly workspaceId: string;
@@ -39,7 +38,6 @@ export interface Limit {
   readonly scope?: string | undefined;
 }
 
-/** A change of a setting in the audit log. It shows from its instant on. */
 interface SettingChange {
   readonly at: number;
   readonly operation: string;
@@ -69,7 +67,6 @@ export class Bill {
   readonly drifts: Drift[] = [];
   readonly limits: Limit[] = [];
   readonly changes: SettingChange[] = [];
-  /** Workspaces whose traces are rejected, with the type of the limit. */
   readonly rejecting = new Map<string, string>();
   /** Day of the month on which a billing period begins, 1 to 28. */
   periodDay = 1;

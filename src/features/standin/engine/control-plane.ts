@@ -111,7 +111,6 @@ interface Deployment {
   source_config: Record<string, unknown>;
   readonly created_at: string;
   updated_at: string;
-  /** Oldest first. There is at least one. */
   readonly revisions: Revision[];
 }
 

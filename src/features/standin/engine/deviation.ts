@@ -1,6 +1,5 @@
 import type { Refusal } from "./refusal.ts";
 
-/** The part of a request that a deviation may be about. */
 export interface Asked {
   readonly query: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -11,7 +10,6 @@ export interface Deviation {
   readonly path: RegExp;
   readonly reads?: (asked: Asked) => Asked;
   readonly refuses?: (query: Asked["query"]) => Refusal | undefined;
-  /** Changes a response of status 200. */
   readonly sends?: (
     body: string,
     asked: Asked,

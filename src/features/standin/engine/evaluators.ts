@@ -20,7 +20,6 @@ export interface EvaluatorDay extends EvaluatorAmounts {
 
 interface EvaluatorChange {
   readonly ruleId: string;
-  /** Any instant of the day. */
   readonly at: number;
   readonly measure: EvaluatorMeasure;
   /** Traces, or billionths of a dollar. */
@@ -29,7 +28,6 @@ interface EvaluatorChange {
 
 /** The current day shows the part that has passed (our guess). A deleted workspace keeps its spend. */
 export class EvaluatorLedger {
-  /** Changes of the seeded amounts, by rule and day. */
   readonly #added = new Map<string, EvaluatorAmounts>();
   readonly #options: LedgerOptions;
 
@@ -37,7 +35,6 @@ export class EvaluatorLedger {
     this.#options = { ...options, seed: options.seed + 49_979_687 };
   }
 
-  /** Rows with an amount, in the order of rules, then by day. */
   days({ workspaceId, start, end }: LedgerRange): EvaluatorDay[] {
     const now = this.#options.now();
     const rows: EvaluatorDay[] = [];
@@ -92,7 +89,7 @@ export class EvaluatorLedger {
 
 const NONE: Readonly<EvaluatorAmounts> = { spend_usd: 0, trace_count: 0 };
 
-/** The amounts depend only on seed, rule and day (our own). About one day in five has none. */
+/** The amounts depend only on seed, rule and day (our own). On one day in five there is no amount. */
 function seeded(
   seed: number,
   { type }: Evaluator,

@@ -95,7 +95,6 @@ const meterStepSchema = z.strictObject({
 
 const instant = z.iso.datetime({ offset: true });
 
-/** Applies to `times` matching requests after the first `skip`. All given conditions must match. */
 const stepSchema = z.strictObject({
   fault: faultSchema,
   times: z.int().min(1).default(1),
@@ -142,11 +141,8 @@ const ratesSchema = z
 
 export const faultOptionsSchema = z.strictObject({
   seed: z.int().optional(),
-  /** Probability per request. */
   rates: ratesSchema.optional(),
-  /** The first step that matches a request applies. */
   script: z.array(stepSchema).optional(),
-  /** Faults for the traces of runs. */
   metering: z.array(meterStepSchema).optional(),
 });
 export type FaultOptions = z.input<typeof faultOptionsSchema>;

@@ -9,7 +9,7 @@ interface InvoiceTier {
   readonly micros: number;
 }
 
-/** What the invoices charge. A published picture of 2024 has these tiers, for each workspace; tax and seats are our guess. */
+/** Tiers and lines of the invoices. A published picture of 2024 has these tiers, for each workspace; tax and seats are our guess. */
 export interface InvoiceTerms {
   traces: readonly InvoiceTier[];
   longlived: readonly InvoiceTier[];
@@ -19,13 +19,10 @@ export interface InvoiceTerms {
   taxPercent: number;
 }
 
-/** Errors and changes that an invoice has, so that somebody can find them. */
 export interface Planted {
   overcharge?: { readonly workspaceId: string; readonly cents: number };
-  /** Upgrades that happened after the issue. */
   lateUpgrades?: { readonly workspaceId: string; readonly traces: number };
   creditCents?: number;
-  /** A seat that was added on this day of the month. */
   seatFrom?: number;
 }
 
@@ -138,7 +135,6 @@ export class Invoices {
     });
   }
 
-  /** Traces of each workspace by tier. */
   #tierCounts(
     workspaces: readonly Workspace[],
     tier: "longlived" | null,

@@ -4,7 +4,6 @@ import { HOUR, LonglivedTrend, Trend } from "./trend.ts";
 
 /** All usage is in hourly rows. Each response is a sum of these rows, so all responses agree. */
 export interface Cell extends Sender {
-  /** Any instant of the hour. */
   readonly at: number;
 }
 
@@ -48,7 +47,6 @@ export class Ledger {
   readonly #now: () => number;
   readonly #traces: Rows;
   readonly #longlived: Rows;
-  /** Traces that show only from an instant on. */
   #pending: { readonly cell: Cell; readonly from: number }[] = [];
 
   constructor({ seed, organisation, start, now }: LedgerOptions) {
@@ -197,7 +195,6 @@ class Rows {
     return this.#within(count, stream, hour, until);
   }
 
-  /** Sets the row as close to `wanted` as its limits allow. */
   set(stream: Stream, hour: number, wanted: number): void {
     const edits = this.#edits.get(stream) ?? new Map<number, number>();
     const count = this.#within(wanted, stream, hour);

@@ -42,7 +42,6 @@ function billTrace({ ledger, organisation }: World, own: Cell, fault: MeterFault
   if (fault?.kind === "double") ledger.addLater(cell, cell.at + fault.after_seconds * 1000);
 }
 
-/** Creates a project if the workspace has no other one. */
 function otherProject({ projects }: Organisation, own: Project): Project {
   const known = projects.find((one) => one.workspace === own.workspace && one !== own);
   if (known !== undefined) return known;

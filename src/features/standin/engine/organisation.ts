@@ -12,7 +12,6 @@ export interface Project {
   readonly id: string;
   name: string;
   readonly workspace: Workspace;
-  /** Every response leaves the project out, even for the past. */
   dropped: boolean;
 }
 
@@ -34,7 +33,6 @@ export interface Key {
 export interface Retention {
   /** Share of traces that are long-lived when received, 0 to 1. */
   readonly received: number;
-  /** Share after the rule ran, at least `received`. */
   readonly upgraded: number;
   /** First day whose traces the rule upgrades, in days since 1970-01-01. */
   readonly ruleFrom: number;
@@ -127,7 +125,6 @@ export function findStream(streams: readonly Stream[], of: Sender): Stream | und
   return streams.find((s) => s.project === of.project && s.user === of.user && s.key === of.key);
 }
 
-/** A new stream has no seeded history. */
 export function openStream(streams: Stream[], { project, user, key }: Sender): Stream {
   const known = findStream(streams, { project, user, key });
   if (known !== undefined) return known;

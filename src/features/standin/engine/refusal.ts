@@ -35,7 +35,7 @@ export const workspaceRequired = (): Refusal =>
 export const invalid = (problems: readonly ValidationProblem[]): Refusal =>
   new Refusal(422, { detail: problems });
 
-/** As FastAPI responds (our guess). */
+/** FastAPI responds like this (our guess). */
 export const notJson = (at: number): Refusal =>
   invalid([{ loc: ["body", at], msg: "JSON decode error", type: "json_invalid" }]);
 

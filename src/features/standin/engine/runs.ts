@@ -29,9 +29,7 @@ export interface Thread {
   readonly createdAt: number;
   updatedAt: number;
   metadata: Readonly<Record<string, unknown>>;
-  /** Oldest first. A run that is removed takes its states with it. */
   states: readonly State[];
-  /** Oldest first. */
   runs: readonly Run[];
 }
 

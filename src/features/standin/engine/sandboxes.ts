@@ -25,7 +25,6 @@ export interface SandboxHour extends SandboxSum {
 
 interface SandboxChange {
   readonly resourceId: string;
-  /** Any instant of the hour. */
   readonly at: number;
   readonly measure: SandboxMeasure | StandardMeasure;
   /** Millionths of a unit. */
@@ -43,7 +42,6 @@ export class SandboxLedger {
     this.#options = { ...options, seed: options.seed + 32_452_843 };
   }
 
-  /** Rows with an amount, by time, then in the organization's order. */
   hours({ workspaceId, start, end }: LedgerRange): SandboxHour[] {
     const requested = this.#requested(workspaceId);
     const now = this.#options.now();
@@ -58,7 +56,6 @@ export class SandboxLedger {
     return rows;
   }
 
-  /** Resources with an amount, in the organization's order. Contradictions are included. */
   sums(range: LedgerRange): SandboxSum[] {
     const { workspaceId, start, end } = range;
     const sums = new Map<string, SandboxSum>();

@@ -11,7 +11,6 @@ export interface Settings {
   serverVersion: string;
   /** Self-hosted servers have no long-lived usage from 0.16.0 on. */
   hosting: "self-hosted" | "cloud";
-  /** Decides where buckets of 7, 30 and 365 days start. */
   align: "window" | "epoch";
   /** False: /workspaces, /workspaces/current/stats, /orgs/current and /info respond with 404. */
   listing: boolean;

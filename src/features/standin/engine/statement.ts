@@ -16,7 +16,7 @@ export interface EngineRow {
   unpricedRows: number;
 }
 
-/** What only snapshots have (docs/platform.md, Statement). All amounts are our own. */
+/** Numbers that only snapshots have (docs/platform.md, Statement). All amounts are our own. */
 export class Statement {
   readonly policies: Policy[];
   readonly engine: EngineRow[];

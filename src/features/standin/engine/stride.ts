@@ -45,7 +45,6 @@ export function dayGranular(range: Range): { range: Range; stride: StrideName } 
 
 interface Buckets {
   readonly buckets: readonly Range[];
-  /** Bounds of the buckets within the range, one more than buckets. */
   readonly edges: readonly number[];
 }
 

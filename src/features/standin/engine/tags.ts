@@ -37,7 +37,6 @@ interface TaggedResource extends Resource {
 
 interface TagOf {
   readonly resourceId: string;
-  /** Names of key and value, created if missing. */
   readonly key: string;
   readonly value: string;
 }
@@ -65,7 +64,6 @@ export class Tags {
     }
   }
 
-  /** Tags in order of creation, without dropped resources. */
   of(workspaceId: string): (Tag & { readonly resources: TaggedResource[] })[] {
     const known = new Map(resourcesOf(this.#organisation).map((one) => [one.id, one]));
     return this.#all

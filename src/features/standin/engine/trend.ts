@@ -15,7 +15,6 @@ export class Trend {
     this.start = start;
   }
 
-  /** Sum from the start to an instant. Never falls. */
   upTo(stream: Stream, at: number): number {
     if (stream.weight === 0 || at <= this.start) return 0;
     const day = Math.floor(at / DAY);
@@ -68,7 +67,6 @@ function tracesByHour(seed: number, stream: Stream, day: number, hours: number, 
   return Math.min(ofDay, Math.floor(ofDay * bent + unit(seed, stream.index, day * 4 + 3)));
 }
 
-/** Cumulated shares at 0 to 24 o'clock. Some hours have no traffic. */
 const SHARES: Record<Rhythm, Float64Array> = {
   office: cumulated((h) => (h < 6 || h >= 20 ? 0 : 1 + 4 * Math.sin(((h - 6) / 14) * Math.PI))),
   evening: cumulated((h) => (h < 12 ? 0 : 1 + 3 * Math.sin(((h - 12) / 12) * Math.PI))),
@@ -90,7 +88,6 @@ export class LonglivedTrend {
   readonly #seed: number;
   readonly #trend: Trend;
   readonly #now: () => number;
-  /** Sums up to the start of each day, before and after the rule. */
   readonly #sums = new Map<Stream, { readonly received: number[]; readonly upgraded: number[] }>();
 
   constructor(seed: number, trend: Trend, now: () => number) {

@@ -15,7 +15,6 @@ import { Tags } from "./tags.ts";
 
 export interface WorldOptions {
   readonly seed: number;
-  /** Multiplies projects, users and keys. */
   readonly scale: number;
   /** Start of a UTC day. */
   readonly dataStart: number;
@@ -72,7 +71,6 @@ export class World {
   readonly invoices: Invoices;
   readonly statement: Statement;
   readonly faults: Faults;
-  /** `recent`: the oldest first. `count`: of all requests. */
   readonly requests: { count: number; readonly recent: SeenRequest[] } = { count: 0, recent: [] };
   readonly #source: () => number;
   #frozenAt: number | null = null;

@@ -10,7 +10,6 @@ export interface Exchange {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Scheme, host and port that the client used. */
   readonly origin: string;
   /** Parsed JSON, or undefined. For a route that takes `text`: the text. */
   readonly body: unknown;
@@ -73,7 +72,7 @@ async function response(
   return send(reply, given, { gzip: zip, framing, fault });
 }
 
-/** As the route responds, except for deviations. */
+/** Lets the route respond, and applies deviations to its response. */
 async function handled(
   world: World,
   route: Route,
@@ -82,7 +81,7 @@ async function handled(
 ): Promise<Response> {
   const [path = ""] = request.url.split("?");
   const deviations = route.isOwn ? [] : world.deviations.filter((one) => one.path.test(path));
-  // Of two such headers, which the protocol's client sends, the first counts (measured).
+  // The protocol's client sends two such headers. The first counts (measured).
   const headers = { ...request.headers, accept: request.raw.headersDistinct.accept?.[0] };
   const asked = { query: request.query as Exchange["query"], headers };
   const read = deviations.reduce<Pick<Exchange, "query" | "headers">>(

@@ -14,7 +14,6 @@ export const CODES = {
   contentUnsupported: -32005,
 } as const;
 
-/** Becomes the `error` of a response. No run starts. */
 export class RpcRefusal extends Error {
   readonly code: number;
   constructor(code: number, message: string) {
@@ -75,7 +74,7 @@ const getting = z.looseObject({
   historyLength: z.int().min(0).default(10),
 });
 
-/** Of several texts, a newer server keeps the last. Other parts add no text. Errors: -32602, -32005. */
+/** A newer server keeps the last of several texts. Other parts add no text. Errors: -32602, -32005. */
 export function sentMessage(params: unknown, isLive: boolean) {
   const { message: given } = read(sending, params);
   const { parts, messageId, contextId, taskId } = given;
@@ -206,7 +205,7 @@ function artifactOf({ reply, question }: Run, { isLive }: Dialect): object {
   };
 }
 
-/** What the client sent. An answer is no message of the thread. */
+/** Returns the messages that the client sent. An answer is no message of the thread. */
 function sentOf(run: Run): Message[] {
   return (run.request.input ?? []).map((one) => ({ ...one, id: randomUUID(), run }));
 }

@@ -147,7 +147,6 @@ function begin({ engine, exchange, params, isLive }: Call): Run {
   return engine.start(thread, { input, strategy: "enqueue", resume });
 }
 
-/** The newest run of a task. */
 function taskOf(
   { engine, isLive }: Pick<Call, "engine" | "isLive">,
   { id, contextId }: { readonly id: string; readonly contextId?: string | undefined },

@@ -3,7 +3,6 @@ import { checked } from "../engine/refusal.ts";
 import type { World } from "../engine/world.ts";
 import { json, type Route } from "../http/route.ts";
 
-/** Routes that break and repair a running platform. */
 export function admin({ faults }: World): Route[] {
   const own = { path: "/__standin/faults", needs: "nothing", isOwn: true } as const;
   return [

@@ -31,7 +31,7 @@ export function names(world: World): Route[] {
           id,
           short_key: shortKey,
           description,
-          // What it names is our guess: an id, or an address.
+          // Our guess: it names an id, or an address.
           created_by: (n % 2 === 0 ? by?.id : by?.email) ?? null,
           last_used_at: n % 5 === 4 ? null : new Date(world.now() - n * 3_600_000).toISOString(),
           expires_at: n % 3 === 0 ? new Date(world.now() + (n + 1) * 86_400_000).toISOString() : null,

@@ -44,7 +44,6 @@ type CostsQuery = z.output<typeof costsQuery>;
 /** A cursor is opaque (documented). Its content is our own. */
 const cursorSchema = z.strictObject({
   offset: z.int().min(0),
-  /** Repeats of this offset by a fault, so that cursors differ. */
   again: z.int().min(0),
   /** True: a fault gives the next page the same cursor. */
   endless: z.boolean(),

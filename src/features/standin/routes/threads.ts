@@ -190,7 +190,6 @@ export function toWireMessage({ id, type, content }: Message): object {
   return { content, additional_kwargs: {}, response_metadata: {}, type, name: null, id };
 }
 
-/** The state's values, with the end of a run. */
 export function toWireValues(thread: Thread, run?: Run): object {
   const interrupts = run?.question && [run.question];
   return {
