@@ -16,7 +16,6 @@ import { evaluators } from "./routes/evaluators.ts";
 import { invoices } from "./routes/invoices.ts";
 import { names } from "./routes/names.ts";
 import { organisationRoutes } from "./routes/organisation.ts";
-import { runs } from "./routes/runs.ts";
 import { sandboxes } from "./routes/sandboxes.ts";
 import { statement } from "./routes/statement.ts";
 import { tags } from "./routes/tags.ts";
@@ -96,6 +95,7 @@ function build(world: World): FastifyInstance {
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   const now = () => world.now();
   const engine = runsOf(world);
+  const isLive = () => world.settings.a2a === "live";
   app.addHook("onClose", async () => engine.close());
   open(app, world, [
     ...billing(world),
@@ -107,9 +107,8 @@ function build(world: World): FastifyInstance {
     ...statement(world),
     ...organisationRoutes(world),
     ...controlPlane(world, new Templates(now), new Deployments(now)),
-    ...threads(engine),
-    ...runs(engine, () => world.settings.a2a === "live"),
-    ...assistants(world, engine),
+    ...threads(engine, isLive),
+    ...assistants(isLive),
     ...agentToAgent(world, engine),
     ...admin(world),
     ...invoices(world),

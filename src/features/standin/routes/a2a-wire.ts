@@ -1,17 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { ASSISTANT, type Message, messagesOf, type Run, textOf } from "../engine/runs.ts";
+import { ASSISTANT, type Message, type Run, textOf } from "../engine/runs.ts";
 
-/** JSON-RPC 2.0, and -32001 to -32005 of A2A. */
+/** JSON-RPC 2.0, and -32001 and -32004 of A2A. */
 export const CODES = {
-  parse: -32700,
-  invalidRequest: -32600,
   methodNotFound: -32601,
   invalidParams: -32602,
   taskNotFound: -32001,
-  notCancelable: -32002,
   unsupported: -32004,
-  contentUnsupported: -32005,
 } as const;
 
 export class RpcRefusal extends Error {
@@ -29,18 +25,11 @@ export interface Dialect {
   readonly isLive: boolean;
 }
 
-type Action = "send" | "stream" | "get" | "cancel" | "list" | "card";
+type Action = "send" | "stream" | "get";
 
 const METHODS: Readonly<Record<Dialect["version"], Readonly<Record<string, Action>>>> = {
-  "0.3": { "message/send": "send", "message/stream": "stream", "tasks/get": "get", "tasks/cancel": "cancel" },
-  "1.0": {
-    SendMessage: "send",
-    SendStreamingMessage: "stream",
-    GetTask: "get",
-    CancelTask: "cancel",
-    ListTasks: "list",
-    GetExtendedAgentCard: "card",
-  },
+  "0.3": { "message/send": "send", "message/stream": "stream", "tasks/get": "get" },
+  "1.0": { SendMessage: "send", SendStreamingMessage: "stream", GetTask: "get" },
 };
 
 /** Undefined: the method is unknown. Only newer servers have the methods of A2A 1.0. */
@@ -56,51 +45,31 @@ export type Id = string | number;
 
 export const envelope = z.looseObject({
   jsonrpc: z.literal("2.0"),
-  id: z.union([z.string(), z.number()]).optional(),
-  method: z.string().optional(),
+  id: z.union([z.string(), z.number()]),
+  method: z.string(),
   params: z.unknown().optional(),
 });
 
-const message = z.looseObject({
-  parts: z.array(z.looseObject({ kind: z.string().optional(), text: z.unknown().optional() })).min(1),
-  messageId: z.string().optional(),
-  contextId: z.guid().optional(),
-  taskId: z.string().optional(),
+const sending = z.looseObject({
+  message: z.looseObject({
+    parts: z.array(z.looseObject({ text: z.string() })).min(1),
+    messageId: z.string(),
+    contextId: z.guid().optional(),
+    taskId: z.string().optional(),
+  }),
 });
-const sending = z.looseObject({ message });
-const getting = z.looseObject({
-  id: z.string().min(1),
-  contextId: z.string().optional(),
-  historyLength: z.int().min(0).default(10),
-});
+const getting = z.looseObject({ id: z.string().min(1), contextId: z.string().optional() });
 
-/** A newer server keeps the last of several texts. Other parts add no text. Errors: -32602, -32005. */
-export function sentMessage(params: unknown, isLive: boolean) {
-  const { message: given } = read(sending, params);
-  const { parts, messageId, contextId, taskId } = given;
-  if (isLive && messageId === undefined) {
-    throw new RpcRefusal(CODES.invalidParams, "Missing 'messageId' in message");
-  }
-  const texts = parts.flatMap(({ kind, text }) => {
-    const isText = kind === "text" || (kind === undefined && typeof text === "string");
-    if (isText ? typeof text === "string" : isLive || kind === "data") return isText ? [`${text}`] : [];
-    throw new RpcRefusal(CODES.contentUnsupported, `Unsupported part '${kind}'`);
-  });
-  return { texts: isLive ? texts.slice(-1) : texts, contextId, taskId };
+export function sentMessage(params: unknown) {
+  const { parts, contextId, taskId } = read(sending, params).message;
+  return { text: parts.map(({ text }) => text).join("\n"), contextId, taskId };
 }
 
 /** A server 0.4.21 needs the context, and takes the id of a run only. */
 export function requestedTask(params: unknown, isLive: boolean): z.output<typeof getting> {
   const given = read(getting, params);
-  if (
-    isLive ? given.historyLength > 10 : given.contextId === undefined || !z.guid().safeParse(given.id).success
-  ) {
-    throw new RpcRefusal(
-      CODES.invalidParams,
-      isLive ? "historyLength is at most 10" : "Missing contextId, or wrong id",
-    );
-  }
-  return given;
+  if (isLive || (given.contextId !== undefined && z.guid().safeParse(given.id).success)) return given;
+  throw new RpcRefusal(CODES.invalidParams, "Missing contextId, or wrong id");
 }
 
 function read<T>(schema: z.ZodType<T>, params: unknown): T {
@@ -138,21 +107,19 @@ export function responseOf(run: Run, dialect: Dialect): object {
   };
 }
 
-/** The result of `tasks/get`, where a finished task has a sentence of the server. `said` replaces it. */
-export function toWireTask(
-  run: Run,
-  dialect: Dialect,
-  { historyLength = 10, said }: { readonly historyLength?: number; readonly said?: string | null },
-): object {
+/** The result of `tasks/get`, where a finished task has a sentence of the server. */
+export function toWireTask(run: Run, dialect: Dialect): object {
   const state = stateOf(run, dialect);
-  const sentence = {
+  const sentence: Partial<Record<string, string>> = {
     completed: "Task completed successfully",
     failed: `Task failed with status: ${run.status}`,
   };
-  const history =
-    dialect.isLive && historyLength > 0 ? { history: historyOf(run, dialect, historyLength) } : {};
-  const shown = said === undefined ? sentence[state as keyof typeof sentence] : (said ?? undefined);
-  return { ...named(run, dialect), status: toWireStatus(run, dialect, { state, said: shown }), ...history };
+  const history = dialect.isLive ? { history: historyOf(run, dialect, 10) } : {};
+  return {
+    ...named(run, dialect),
+    status: toWireStatus(run, dialect, { state, said: sentence[state] }),
+    ...history,
+  };
 }
 
 /** The results of `message/stream`. Older servers send the reply in a status only. */
@@ -207,12 +174,12 @@ function artifactOf({ reply, question }: Run, { isLive }: Dialect): object {
 
 /** Returns the messages that the client sent. An answer is no message of the thread. */
 function sentOf(run: Run): Message[] {
-  return (run.request.input ?? []).map((one) => ({ ...one, id: randomUUID(), run }));
+  return run.request.input.map((one) => ({ ...one, id: randomUUID(), run }));
 }
 
 /** The newest messages of the context; on older servers, what was sent. */
 function historyOf(run: Run, dialect: Dialect, length: number): object[] {
-  const messages = dialect.isLive ? messagesOf(run.thread) : sentOf(run);
+  const messages = dialect.isLive ? run.thread.messages : sentOf(run);
   return messages.slice(-length).map((one) => toWireMessage(run, one, dialect));
 }
 
