@@ -169,3 +169,15 @@ function after(
   const follows = SAYERS.indexOf(says) > SAYERS.indexOf(cursorSays);
   return sql<boolean>`${at} ${sql.raw(follows ? "<=" : "<")} ${instant}::timestamptz`;
 }
+
+/** Open differences by source. Lines of one difference in several dimensions count once. */
+export async function countOpenDifferences(db: Database): Promise<ReadonlyMap<string, number>> {
+  const rows = await query<{ source: string; count: number }>(db)`
+    select s.slug as source,
+           count(distinct (d.compared_with, case d.compared_with when 'export' then c.stride end, d.period_start, d.period_end,
+                           c.workspace_id, c.kind, c.trace_tier, d.measure))::integer as count
+    from usage.difference d join usage.scope c using (scope_id) join usage.source s using (source_id)
+    where d.state in ('open', 'platform_disagrees') group by s.slug
+  `;
+  return new Map(rows.map(({ source, count }) => [source, count]));
+}

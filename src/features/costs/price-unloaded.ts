@@ -6,14 +6,18 @@ export interface TracePrice {
   readonly measure: "traces" | "longlived" | "shortlived";
   readonly currency: string;
   readonly countedOver: CountedOver;
-  /** Ascending from 0. `to` null: no end. `unitPrice` is an exact decimal. */
-  readonly tiers: readonly {
-    readonly from: number;
-    readonly to: number | null;
-    readonly unitPrice: string;
-  }[];
+  /** Ascending from 0. */
+  readonly tiers: readonly PriceTier[];
   /** Quantity of the month that was already charged at this price. */
   readonly charged: number;
+}
+
+export interface PriceTier {
+  readonly from: number;
+  /** Null: no end. */
+  readonly to: number | null;
+  /** Exact decimal. */
+  readonly unitPrice: string;
 }
 
 type Unpriced = Omit<UnloadedWorkspace, "costs">;
@@ -34,7 +38,7 @@ export function priceUnloaded(
       if (quantity === null) return { ...one, costs: [] };
       const from = price.countedOver === "source" ? (reached.get(price) ?? 0) : 0;
       reached.set(price, from + quantity);
-      const cost = costBetween(price, from, from + quantity);
+      const cost = costBetween(price.tiers, amountOf(from), amountOf(from + quantity));
       costs.set(price.currency, (costs.get(price.currency) ?? 0n) + cost);
     }
     return { ...one, costs: [...costs].map(([currency, cost]) => ({ currency, cost: amountText(cost) })) };
@@ -47,9 +51,11 @@ function quantityOf({ traces, longlived }: Unpriced, { measure }: TracePrice): n
   return measure === "longlived" ? longlived : traces - longlived;
 }
 
-function costBetween({ tiers }: TracePrice, from: number, to: number): Amount {
-  return tiers.reduce((sum, tier) => {
-    const quantity = Math.min(to, tier.to ?? to) - Math.max(from, tier.from);
-    return quantity <= 0 ? sum : sum + BigInt(quantity) * amountOf(tier.unitPrice);
+/** Cost of the quantity between two quantities of a month. Prices have as many digits as keep it exact (price.ts). */
+export function costBetween(tiers: readonly PriceTier[], start: Amount, end: Amount): Amount {
+  return tiers.reduce((sum, { from, to, unitPrice }) => {
+    const last = to === null || end < amountOf(to) ? end : amountOf(to);
+    const first = start > amountOf(from) ? start : amountOf(from);
+    return last <= first ? sum : sum + ((last - first) * amountOf(unitPrice)) / amountOf(1);
   }, 0n);
 }

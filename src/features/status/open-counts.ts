@@ -1,9 +1,9 @@
 import type { Config } from "../../core/base/config.ts";
-import { sourceStatuses } from "../../core/store/activity/overview.ts";
 import { lastRuns } from "../../core/store/activity/run-history.ts";
 import type { Database } from "../../core/store/db/database.ts";
 import type { Counts } from "../../web/layout.ts";
 import { ALL_SOURCES } from "../../web/place.ts";
+import { countOpenDifferences } from "../activity/difference-list.store.ts";
 import { conditionSettingsOf, openIncidents } from "../alerts/conditions.ts";
 import { trustOfSources } from "./trust.store.ts";
 
@@ -12,28 +12,20 @@ export async function openCounts(
   db: Database,
   { config, source }: { config: Config; source: string | undefined },
 ): Promise<Counts> {
+  const isChosen = (slug: string) => source === ALL_SOURCES || slug === source;
   const of = <T extends { readonly source: string }>(all: readonly T[]) =>
-    all.filter((one) => source === ALL_SOURCES || one.source === source);
+    all.filter((one) => isChosen(one.source));
   const sum = (amounts: readonly number[]) => amounts.reduce((all, one) => all + one, 0);
   const trusts = of(await trustOfSources(db));
-  const statuses = of(await sourceStatuses(db));
   const runs = of(await lastRuns(db, "sync"));
   const incidents = await openIncidents(db, conditionSettingsOf(config));
   const ends = runs.flatMap(({ finishedAt }) => (finishedAt === null ? [] : Date.parse(finishedAt)));
   return {
     gaps: sum(trusts.map(({ gapDays }) => gapDays)),
     differences: sum(
-      statuses.map(({ openDifferences, platformDisagrees, otherDifferences }) =>
-        sum([
-          openDifferences,
-          platformDisagrees,
-          ...otherDifferences.map((one) => one.open + one.platformDisagrees),
-        ]),
-      ),
+      [...(await countOpenDifferences(db))].map(([slug, open]) => (isChosen(slug) ? open : 0)),
     ),
-    alerts: sum(
-      [...incidents].map(([slug, own]) => (source === ALL_SOURCES || slug === source ? own.length : 0)),
-    ),
+    alerts: sum([...incidents].map(([slug, own]) => (isChosen(slug) ? own.length : 0))),
     syncedAt: ends.length === 0 ? undefined : Math.max(...ends),
   };
 }

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { dayOf } from "../../../src/core/domain/time/days.ts";
 import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
+import { createPrices } from "../../support/charges.ts";
+import { numberIn } from "../../support/dom.ts";
 import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
 import { senderOn, setup } from "../../support/source.ts";
 
@@ -34,31 +36,67 @@ async function setupDifference() {
   };
 }
 
-const HEADS = ["Counted by", "Stored", "The other number"] as const;
-
-/** What is stored and the other number of each line, without the titles of events. */
-async function linesOf(pages: PagesBench, path: string): Promise<string[]> {
+/** Rows of differences, without what they fold up. */
+async function rowsOf(pages: PagesBench, path: string) {
   const page = await pages.read(path);
   const rows = page.hasTable("Differences") ? page.table("Differences") : [];
-  return rows
-    .filter((row) => row.State !== undefined)
-    .map((row) => HEADS.map((head) => row[head] ?? "").join(" | "));
+  return rows.filter((row) => row.Money !== undefined);
 }
 
-const shown = (number: number) => number.toLocaleString("en-US");
+const figures = (row: Record<string, string> | undefined) =>
+  [row?.Stored, row?.Reported, row?.Difference].map(numberIn);
 
-test("a difference from the export has a line for each dimension, with both numbers and a link to its cell", async () => {
+test("a difference is one row with both numbers, its lines by dimension, and a link to its day", async () => {
   const { pages, stored, workspace, dataStart } = await setupDifference();
-  const lines = await linesOf(pages, "/differences?source=default");
-  expect(lines).toHaveLength(4);
-  expect(lines.find((line) => line.startsWith("Workspace by day"))).toMatch(
-    new RegExp(` \\| ${shown(stored)} \\| ${shown(stored + 7)} export$`),
-  );
-  const { link } = await pages.read("/differences?source=default");
-  expect(link("Workspace by day")).toBe(
-    `/cell?source=default&workspace=${workspace}&group_by=workspace&stride=day&from=${dayOf(dataStart)}&to=${dayOf(dataStart + DAY_MS)}`,
+  const rows = await rowsOf(pages, "/differences?source=default");
+  expect(rows.map(figures)).toEqual([[stored, stored + 7, 7]]);
+  const page = await pages.read("/differences?source=default");
+  const lines = page.table("Lines").filter((line) => line.Export !== "Export");
+  expect(lines.map((line) => numberIn(line.Export) - numberIn(line.Stored))).toEqual([7, 7, 7, 7]);
+  expect(page.links()).toContain(
+    `/cell?source=default&workspace=${workspace}&stride=day&from=${dayOf(dataStart)}&to=${dayOf(dataStart + DAY_MS)}`,
   );
 });
+
+test("the money of a difference is what the bill gains once the difference is loaded, also in a volume tier", async () => {
+  const { pages, stored, store, sql, restate } = await setupDifference();
+  await createPrices(store, [
+    { unitPrice: "0.005" },
+    { unitPrice: "0.004", fromQuantity: 3 },
+    { unitPrice: "0.25", sku: "other", currency: "EUR" },
+    // The month's charges end in this tier after the difference.
+    { unitPrice: "0.0031", fromQuantity: (await monthOf(sql)) + 2 },
+  ]);
+  const [before, shown] = [await costOf(sql), await rowsOf(pages, "/differences")];
+  const { text } = await pages.read("/differences");
+  const badge = (await pages.get("/differences")).text;
+  await restate();
+  const gained = Object.entries(await costOf(sql)).map(
+    ([currency, cost]) => `${(cost - (before[currency] ?? 0)).toFixed(2)} ${currency}`,
+  );
+  expect(gained).toEqual(["1.75 EUR", "0.02 USD"]);
+  expect(shown.map(({ Money = "" }) => Money.match(/[\d.]+ [A-Z]{3}/g)?.sort())).toEqual([gained.toSorted()]);
+  // The heading has the same money, and the navigation the same count.
+  for (const one of gained) expect(text.split("Found by")[0]).toContain(one);
+  expect(badge).toMatch(/Differences <span class="count">1</);
+  expect(stored).toBeGreaterThan(3);
+});
+
+/** Traces of the workspace in the month of the difference. */
+async function monthOf(sql: (text: string) => Promise<unknown[]>): Promise<number> {
+  const [row] = (await sql(
+    `SELECT sum(traces)::integer AS traces FROM reporting.fct_usage_workspace_daily
+     WHERE date_trunc('month', usage_date) = (SELECT date_trunc('month', min(period_start)) FROM usage.difference)`,
+  )) as { traces: number }[];
+  return row?.traces ?? 0;
+}
+
+async function costOf(sql: (text: string) => Promise<unknown[]>): Promise<Record<string, number>> {
+  const rows = (await sql(
+    "SELECT currency, sum(cost)::float8 AS cost FROM usage.charge GROUP BY currency ORDER BY currency",
+  )) as { currency: string; cost: number }[];
+  return Object.fromEntries(rows.map(({ currency, cost }) => [currency, cost]));
+}
 
 test("an address of a user is for operators only", async () => {
   const bench = await setupDifference();
@@ -71,13 +109,13 @@ test("an address of a user is for operators only", async () => {
   expect(text).not.toContain(email);
 });
 
-test("a restatement is listed in place of the difference that it ended, and marked in the chart of its usage", async () => {
+test("a restatement is listed where it is asked for, and marked in the chart of its usage", async () => {
   const { pages, stored, restate, dataStart, today } = await setupDifference();
   await restate();
-  expect(await linesOf(pages, "/differences?group_by=workspace")).toEqual([
-    expect.stringContaining(`| ${shown(stored + 7)} | ${shown(stored)} before`),
-  ]);
-  expect(await linesOf(pages, "/differences?group_by=workspace&state=all")).toHaveLength(2);
+  expect(await rowsOf(pages, "/differences")).toEqual([]);
+  const restated = await rowsOf(pages, "/differences?says=restatement");
+  expect(restated.map(figures)).toEqual([[stored + 7, stored, 7]]);
+  expect(await rowsOf(pages, "/differences?state=all")).toHaveLength(2);
   const from = dayOf(dataStart);
   for (const [per, at] of [
     ["day", from],
@@ -89,32 +127,50 @@ test("a restatement is listed in place of the difference that it ended, and mark
   }
 });
 
-test("many lines of one instant come page by page, each once, together with a total", async () => {
-  const { pages, sql, dataStart, restate } = await setupDifference();
-  await restate();
+test("many differences come page by page, each once and whole, and the filters are kept by a select each", async () => {
+  const { pages, sql, dataStart, workspace } = await setupDifference();
+  const start = new Date(dataStart).toISOString();
   await sql(
     `INSERT INTO usage.difference
        (scope_id, compared_with, external_id, period_start, period_end, kind, stored_traces, other_traces, state, fetch_number)
-     SELECT scope_id, 'export', 'planted ' || n, $1, $1::timestamptz + interval '1 day', 'traces_differ', n, n + 1, 'open', 1
-     FROM usage.trace_scope, generate_series(1, 120) n WHERE stride = 'day' AND group_by = 'project'`,
-    [new Date(dataStart).toISOString()],
-  );
-  await sql(
-    `INSERT INTO usage.difference
-       (scope_id, compared_with, kind, period_start, period_end, external_id, stored_traces, other_traces, state, fetch_number, found_at)
-     SELECT scope_id, 'stride_total', 'stride_total', $1, $1::timestamptz + interval '7 days', 'planted total', 1, 2, 'platform_disagrees', 1, d.found_at
-     FROM usage.trace_scope, (SELECT max(found_at) AS found_at FROM usage.difference) d
+     SELECT scope_id, 'export', id, at, at + interval '1 day', 'traces_differ', 10, 10 + n, 'open', 1
+     FROM usage.trace_scope, generate_series(1, 60) n
+     CROSS JOIN LATERAL (SELECT $1::timestamptz + n * interval '1 day' AS at) t CROSS JOIN unnest('{a,b}'::text[]) id
      WHERE stride = 'day' AND group_by = 'project'`,
-    [new Date(dataStart).toISOString()],
+    [start],
   );
   const all: string[] = [];
-  for (let next: string | undefined = "/differences?source=default"; next !== undefined; ) {
-    all.push(...(await linesOf(pages, next)));
+  for (let next: string | undefined = "/differences?source=default&says=export"; next !== undefined; ) {
+    all.push(...(await rowsOf(pages, next)).map((row) => String(numberIn(row.Difference))));
     [next] = (await pages.read(next)).links("Older differences");
   }
-  const planted = all.flatMap((line) => /planted (\d+)/.exec(line)?.[1] ?? []);
-  expect([planted.length, new Set(planted).size, all.length]).toEqual([120, 120, 120 + 1 + 4]);
-  expect(await linesOf(pages, "/differences?source=default&says=total")).toEqual([
-    expect.stringMatching(/planted total \| 1 \| 2 total$/),
-  ]);
+  // The ids of one dimension add up.
+  expect(all.toSorted()).toEqual(
+    ["7", ...Array.from({ length: 60 }, (_, n) => String(2 * (n + 1)))].toSorted(),
+  );
+  const kept = await pages.read(`/differences?source=default&says=total&workspace=${workspace}&meter=traces`);
+  expect(kept.form("Apply")).toMatchObject({ says: "total", workspace, meter: "traces" });
+  expect(await rowsOf(pages, "/differences?source=default&says=total")).toEqual([]);
+});
+
+test("a contradiction of a month that ended can be accepted where it is shown, by operators only", async () => {
+  const bench = await setupDifference();
+  const { sql } = bench;
+  await sql(
+    `UPDATE usage.difference SET state = 'platform_disagrees', period_start = period_start - interval '40 days',
+       period_end = period_end - interval '40 days'`,
+  );
+  const [{ month } = { month: "" }] = await sql<{ month: string }>(
+    "SELECT to_char(min(period_start) AT TIME ZONE 'UTC', 'YYYY-MM') AS month FROM usage.difference",
+  );
+  const close = `/months/${month}/close?source=default`;
+  expect((await bench.pages.read("/differences")).links("Accept")).toEqual([close]);
+  const viewer = await setupViewer(bench, { environment: bench.environment });
+  expect((await viewer.read("/differences")).links("Accept")).toEqual([]);
+  await sql(
+    `INSERT INTO usage.close (source_id, period_start, period_end, settle_after_seconds, accepted_disagreements)
+     SELECT source_id, $1::date, ($1::date + interval '1 month')::date, 0, 1 FROM usage.source`,
+    [`${month}-01`],
+  );
+  expect((await bench.pages.read("/differences")).links("Accept")).toEqual([]);
 });

@@ -69,7 +69,7 @@ const REFUSED = {
     ...["until=2026-02-30", "until=March+5"].map((one) => `/usage?from=2026-02-01&${one}`),
     ...["from=yesterday", "from=2026-03-01T00:30", "stride=week", "page=0"].map((one) => `/coverage?${one}`),
     ...["workspace=W&source=default", "from=2026-03-01"].map((one) => `/cell?${one}`),
-    ...["before=xyz", "before=W10", "says=everybody", "state=odd"].map((one) => `/differences?${one}`),
+    ...["page=0", "in=2026-13", "says=everybody", "state=odd"].map((one) => `/differences?${one}`),
     ...["kind=odd", "before=xyz", "before=WzFd"].map((one) => `/timeline?${one}`),
     ...["/owners?month=March", "/months?newest=x", "/usage?by=<script>alert(1)</script>"],
   ],

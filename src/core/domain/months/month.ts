@@ -56,3 +56,33 @@ export function daysText({ from, to }: Days): string {
   const [first, end] = [from, last].map((day) => monthTitle({ start: day }));
   return first === end ? `${first}` : `${first} to ${end}`;
 }
+
+const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", timeZone: "UTC" });
+const DAY_MONTH = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+const MONTH_YEAR = new Intl.DateTimeFormat("en-GB", { month: "short", year: "numeric", timeZone: "UTC" });
+const SHORT_DAY = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  timeZone: "UTC",
+});
+
+/** Such as `28 Nov 2026`. */
+export function shortDay(day: string): string {
+  return SHORT_DAY.format(new Date(day)).replace("Sept", "Sep");
+}
+
+/** Days in few words, as on pages: `Sep 2026`, `12 Nov 2026`, `8–14 Oct 2026`, `28 Oct – 3 Nov 2026`. */
+export function shortDays({ from, to }: Days): string {
+  const last = addDays(to, -1);
+  const start = new Date(from);
+  const text =
+    from === monthStart(from) && to === addMonths(from, 1)
+      ? MONTH_YEAR.format(start)
+      : from === last
+        ? shortDay(from)
+        : from.slice(0, 7) === last.slice(0, 7)
+          ? `${DAY.format(start)}–${shortDay(last)}`
+          : `${from.slice(0, 4) === last.slice(0, 4) ? DAY_MONTH.format(start) : shortDay(from)} – ${shortDay(last)}`;
+  return text.replaceAll("Sept", "Sep");
+}
