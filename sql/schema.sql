@@ -559,6 +559,9 @@ CREATE TABLE usage.invoice_match_line (
   sku text,
   period_start date,
   period_end date,
+  billed_start date,
+  billed_end date,
+  divide text,
   workspace text,
   quantity_here numeric,
   unit_price_here numeric(38,10),
@@ -1581,6 +1584,22 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   cost_here numeric(38,10)
 -- )
 
+-- VIEW reporting_detail.fct_invoice_owner (
+--   source_id text,
+--   issuer text,
+--   invoice_number text,
+--   status text,
+--   issued_on date,
+--   currency text,
+--   owner text,
+--   cost_center text,
+--   line_number integer,
+--   line_text text,
+--   kind text,
+--   amount numeric(38,10),
+--   settled_at timestamp with time zone
+-- )
+
 -- VIEW reporting_detail.fct_other_usage_daily (
 --   source_id text,
 --   usage_date date,
@@ -2392,6 +2411,25 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   workspace_name text
 -- )
 
+-- VIEW usage.focus_billed_charge (
+--   source_id smallint,
+--   usage_date date,
+--   billing_month date,
+--   is_correction boolean,
+--   workspace_entity_id integer,
+--   sku text,
+--   price_id integer,
+--   tier integer,
+--   from_quantity bigint,
+--   unit_price numeric(18,10),
+--   currency text,
+--   quantity numeric,
+--   cost numeric,
+--   is_final boolean,
+--   coverage_status text,
+--   measure text
+-- )
+
 -- VIEW usage.focus_charge (
 --   "AllocatedMethodDetails" text,
 --   "AllocatedMethodId" text,
@@ -2743,6 +2781,15 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   days datemultirange
 -- )
 
+-- VIEW usage.settled_usage (
+--   source_id smallint,
+--   currency text,
+--   month_start date,
+--   sku text,
+--   workspace text,
+--   number text
+-- )
+
 -- VIEW usage.shown_workspace (
 --   entity_id integer,
 --   slug text,
@@ -2960,6 +3007,8 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 
 -- FUNCTION usage.hours_of(parts tstzmultirange) RETURNS SETOF timestamp with time zone
 
+-- FUNCTION usage.invoice_parts(invoice integer) RETURNS TABLE(line_number integer, owner text, cost_center text, amount numeric)
+
 -- FUNCTION usage.is_configured(workspace_ids text[], external_id text) RETURNS boolean
 
 -- FUNCTION usage.is_final(status text) RETURNS boolean
@@ -2987,6 +3036,8 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 -- FUNCTION usage.meter_of(kind text, trace_tier text) RETURNS text
 
 -- FUNCTION usage.meters_of_measure(measure text) RETURNS text[]
+
+-- FUNCTION usage.minor_digits(currency text) RETURNS integer
 
 -- FUNCTION usage.month_of(day date) RETURNS date
 
@@ -3414,6 +3465,20 @@ COMMENT ON COLUMN reporting_detail.fct_invoice_line.why IS 'Why the line is not 
 COMMENT ON COLUMN reporting_detail.fct_invoice_line.quantity_here IS 'Quantity on our bill. Null: our bill has no such line.';
 COMMENT ON COLUMN reporting_detail.fct_invoice_line.unit_price_here IS 'Price on our bill. Null: our bill has no such line.';
 COMMENT ON COLUMN reporting_detail.fct_invoice_line.cost_here IS 'Exact cost on our bill. Adds up within one currency. Null: our bill has no such line.';
+COMMENT ON VIEW reporting_detail.fct_invoice_owner IS 'Who pays each line of an invoice. Grain: invoice x line x owner x cost centre (key: source_id, issuer, invoice_number, line_number, owner, cost_center). The amounts of an invoice add up to its total, to the cent. Lines of usage are divided by what the owners'' usage costs, others by the rules of invoices, by the newest comparison. Name the invoice in a filter: each is computed. Voided invoices, and those that were never compared, have no row.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_owner.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_owner.issuer IS 'Who issued the invoice.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_owner.invoice_number IS 'Number of the invoice.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_owner.status IS 'Whether the invoice is open (a draft) or issued.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_owner.issued_on IS 'Day of issue.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_owner.currency IS 'ISO 4217 code of the invoice. Never add amounts of different currencies.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_owner.owner IS 'Who pays: an owner of the owner file, or (unallocated) if no rule matches.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_owner.cost_center IS 'Cost centre of the owner, as the rule names it. (none): the rule names no cost centre.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_owner.line_number IS 'Place of the line on the invoice, from 1. 0: the part of the total that no line has.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_owner.line_text IS 'Text of the line, after that of its sum row.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_owner.kind IS 'What the line charges: usage, seat, commitment, drawdown, credit, discount, tax or adjustment.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_owner.amount IS 'What the owner pays of the line, in whole cents of currency. Adds up to the total of the invoice.';
+COMMENT ON COLUMN reporting_detail.fct_invoice_owner.settled_at IS 'When the invoice was last settled. Null: nobody has settled it.';
 COMMENT ON VIEW reporting_detail.fct_other_usage_daily IS 'Usage of deployments, sandboxes and evaluators by day. Grain: UTC day x measure x dimension x workspace x id (key: source_id, usage_date, measure, group_by, workspace_id, dimension_id). Choose ONE measure and ONE group_by: quantities add up over the other keys, never over two measures or dimensions. By workspace there is a row for every day to today, from the data start or the beginning of the usage, whichever is earlier. By another dimension there are days with usage, and one row with null id and null quantity for a day of a workspace that is not loaded. Null quantity: not loaded, before the beginning, or not given by the platform, which is not zero. None of this usage is part of traces. Evaluators'' spend is the platform''s estimate from model prices and NO INVOICE. Filter on usage_date: without it every record is read.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
 COMMENT ON COLUMN reporting_detail.fct_other_usage_daily.usage_date IS 'UTC day.';
@@ -3517,8 +3582,8 @@ COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ContractedCost" IS 
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ContractedUnitPrice" IS 'Imported price of one unit of ConsumedQuantity, in BillingCurrency.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."EffectiveCost" IS 'Same as BilledCost: nothing is paid in advance.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."HostProviderName" IS 'Same as ServiceProviderName: on whose servers the platform runs is not known.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."InvoiceDetailId" IS 'Null: an estimate is on no invoice.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."InvoiceId" IS 'Null: an estimate is on no invoice.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."InvoiceDetailId" IS 'Null: a day''s charge is a part of a line.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."InvoiceId" IS 'Number of the settled invoice that charges the SKU and workspace in this month. Null: an estimate, which is on no settled invoice, or a correction.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."InvoiceIssuerName" IS 'Who invoices the usage: USAGE_INVOICE_ISSUER_NAME, or the provider.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ListCost" IS 'Same as BilledCost: only imported prices are known, no list prices.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage."ListUnitPrice" IS 'The imported unit price: no list prices are known.';
@@ -3588,8 +3653,8 @@ COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."Contrac
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ContractedUnitPrice" IS 'Imported price of one unit of ConsumedQuantity, in BillingCurrency.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."EffectiveCost" IS 'Same as BilledCost: nothing is paid in advance.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."HostProviderName" IS 'Same as ServiceProviderName: on whose servers the platform runs is not known.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."InvoiceDetailId" IS 'Null: an estimate is on no invoice.';
-COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."InvoiceId" IS 'Null: an estimate is on no invoice.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."InvoiceDetailId" IS 'Null: a day''s charge is a part of a line.';
+COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."InvoiceId" IS 'Number of the settled invoice that charges the SKU and workspace in this month. Null: an estimate, which is on no settled invoice, or a correction.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."InvoiceIssuerName" IS 'Who invoices the usage: USAGE_INVOICE_ISSUER_NAME, or the provider.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ListCost" IS 'Same as BilledCost: only imported prices are known, no list prices.';
 COMMENT ON COLUMN reporting_detail.focus_1_4_cost_and_usage_by_resource."ListUnitPrice" IS 'The imported unit price: no list prices are known.';

@@ -128,6 +128,29 @@ SELECT m.source_id, o.usage_date, m.corrected_in, true, o.workspace_entity_id, o
 FROM (SELECT DISTINCT source_id, corrected_in FROM usage.closed_period) m
 CROSS JOIN LATERAL usage.open_corrections(m.source_id, m.corrected_in) o;
 
+-- The charges of FOCUS, which joins periods by issuer: a month is closed when the issuer's last source closes it. Until
+-- then it has today's charges and no corrections, also of a source that closed it before.
+CREATE OR REPLACE VIEW usage.focus_billed_charge AS
+WITH waiting AS MATERIALIZED (
+  SELECT m.source_id, m.month_start
+  FROM usage.closed_period m
+  JOIN usage.provider s USING (source_id)
+  JOIN usage.provider o
+    ON o.invoice_issuer_name = s.invoice_issuer_name AND o.data_start < (m.month_start + interval '1 month')
+  LEFT JOIN usage.closed_period c ON c.source_id = o.source_id AND c.month_start = m.month_start
+  GROUP BY m.source_id, m.month_start
+  HAVING count(c.close_id) < count(*)
+)
+SELECT b.* FROM usage.billed_charge b
+WHERE NOT EXISTS (
+  SELECT FROM waiting w WHERE w.source_id = b.source_id AND w.month_start = usage.month_of(b.usage_date)
+)
+UNION ALL
+SELECT c.source_id, c.usage_date, c.month_start, false, c.workspace_id, c.sku, c.price_id, c.tier, c.from_quantity,
+       c.unit_price, c.currency, c.quantity, c.cost, c.is_final, c.coverage_status, c.measure
+FROM usage.charge c
+JOIN waiting w USING (source_id, month_start);
+
 -- All charges, divided by project, deployment and sandbox, and by owner. A correction has no resource: its owner is the
 -- owner of the rest of its workspace. Parts are rounded where they end, so that they add up to the charge.
 CREATE OR REPLACE VIEW usage.divided_charge AS
@@ -165,7 +188,7 @@ FROM (
          usage.worst_status(array_agg(p.coverage_status)) AS coverage_status,
          sum(round(c.quantity * p.ends / p.whole, q.digits)
              - round(c.quantity * (p.ends - p.quantity) / p.whole, q.digits)) AS quantity
-  FROM usage.billed_charge c
+  FROM usage.focus_billed_charge c
   JOIN usage.shown_workspace w ON w.entity_id = c.workspace_entity_id
   JOIN part p
     ON p.slug = w.slug AND p.workspace_id = w.workspace_id AND p.usage_date = c.usage_date AND p.sku = c.sku
@@ -183,7 +206,7 @@ FROM (
          c.from_quantity, c.unit_price, c.currency, c.measure, NULL, NULL, NULL, coalesce(r.owner, '(unallocated)'),
          coalesce(r.cost_center, '(none)'), coalesce(r.share, 1), c.is_final, c.coverage_status,
          round(c.quantity * coalesce(r.ends, 1), q.digits) - round(c.quantity * coalesce(r.ends - r.share, 0), q.digits)
-  FROM usage.billed_charge c
+  FROM usage.focus_billed_charge c
   JOIN usage.shown_workspace w ON w.entity_id = c.workspace_entity_id
   JOIN usage.measure q ON q.measure = c.measure
   LEFT JOIN rest r ON r.slug = w.slug AND r.workspace_id = w.workspace_id AND r.days @> c.usage_date
@@ -203,11 +226,32 @@ CROSS JOIN LATERAL (
 ) t
 WHERE d.quantity <> 0;
 
+-- Which settled invoice charges a SKU of a workspace in a month, by the comparison that was settled. A line of the whole
+-- organization charges each workspace. Usage on two invoices is on none of them alone.
+CREATE OR REPLACE VIEW usage.settled_usage AS
+SELECT c.source_id, c.currency, t.month_start, c.sku, c.workspace, min(c.number) AS number
+FROM (
+  SELECT i.source_id, i.currency, i.number, i.invoice_id, l.sku, l.billed_start, l.billed_end,
+         coalesce(l.workspace, w.workspace_id) AS workspace
+  FROM usage.invoice i
+  CROSS JOIN LATERAL (
+    SELECT match_id FROM usage.invoice_settlement s WHERE s.invoice_id = i.invoice_id
+    ORDER BY settlement_id DESC LIMIT 1
+  ) s
+  JOIN usage.invoice_match_line l ON l.match_id = s.match_id AND l.line_number IS NOT NULL AND l.sku IS NOT NULL
+  LEFT JOIN usage.shown_workspace w ON l.workspace IS NULL AND w.source_id = i.source_id
+  WHERE i.replaced_at IS NULL
+) c
+CROSS JOIN usage.months_of(c.billed_start, c.billed_end - 1) t (month_start)
+GROUP BY c.source_id, c.currency, t.month_start, c.sku, c.workspace
+HAVING count(DISTINCT c.invoice_id) = 1;
+
 -- All columns of the dataset, in its order, for charges and for divided charges. A filter on is_divided leaves one of
 -- the two. Null: columns whose condition does not hold here (docs/files.md).
 CREATE OR REPLACE VIEW usage.focus_charge AS
 -- Inlined, this would place names in time for each charge: a month of FOCUS would take 5 times as long.
-WITH name AS MATERIALIZED (SELECT n.* FROM usage.workspace JOIN usage.name_in_time n USING (entity_id))
+WITH name AS MATERIALIZED (SELECT n.* FROM usage.workspace JOIN usage.name_in_time n USING (entity_id)),
+invoiced AS MATERIALIZED (SELECT * FROM usage.settled_usage)
 SELECT a.details AS "AllocatedMethodDetails",
        a.method AS "AllocatedMethodId",
        a.owner AS "AllocatedResourceId",
@@ -226,7 +270,8 @@ SELECT a.details AS "AllocatedMethodDetails",
        'Usage'::text AS "ChargeCategory",
        CASE WHEN u.is_correction THEN 'Correction' END AS "ChargeClass",
        concat(
-         CASE WHEN u.is_correction THEN 'Correction of the estimate' ELSE 'Estimate' END,
+         CASE WHEN u.is_correction THEN 'Correction of the estimate' WHEN i.number IS NULL THEN 'Estimate'
+              ELSE 'Invoiced' END,
          CASE WHEN usage.is_on_no_invoice(u.measure, u.usage_date) THEN ', which no invoice has: ' ELSE ': ' END,
          trim_scale(u.quantity), ' ', lower(k.name), ' of ',
          coalesce(n.name, usage.shown_id(w.external_id)), ' on ', to_char(u.usage_date, 'YYYY-MM-DD'), ' at ',
@@ -251,7 +296,7 @@ SELECT a.details AS "AllocatedMethodDetails",
        u.cost AS "EffectiveCost",
        s.provider_name AS "HostProviderName",
        NULL::text AS "InvoiceDetailId",
-       NULL::text AS "InvoiceId",
+       i.number AS "InvoiceId",
        s.invoice_issuer_name AS "InvoiceIssuerName",
        u.cost AS "ListCost",
        u.unit_price AS "ListUnitPrice",
@@ -291,7 +336,7 @@ SELECT a.details AS "AllocatedMethodDetails",
 FROM (
   SELECT false AS is_divided, c.*, NULL::text AS dimension, NULL::text AS dimension_id, NULL::text AS dimension_name,
          NULL::text AS owner, NULL::jsonb AS owner_tags, NULL::numeric AS share, '{}'::text AS tags
-  FROM usage.billed_charge c
+  FROM usage.focus_billed_charge c
   UNION ALL
   SELECT true, * FROM usage.divided_charge
 ) u
@@ -299,6 +344,10 @@ JOIN usage.provider s USING (source_id)
 JOIN usage.measure k ON k.measure = u.measure
 JOIN usage.entity w ON w.entity_id = u.workspace_entity_id
 LEFT JOIN name n ON n.entity_id = u.workspace_entity_id AND n.days @> u.usage_date
+-- A line of the workspace, or of the whole organization. A charge that may still change is an estimate.
+LEFT JOIN invoiced i
+  ON i.source_id = u.source_id AND i.month_start = u.billing_month AND i.sku = u.sku AND i.currency = u.currency
+    AND i.workspace = usage.shown_id(w.external_id) AND u.is_final AND NOT u.is_correction
 -- Filled if owners share a resource.
 LEFT JOIN LATERAL (
   SELECT 'usage-etl/owner-shares' AS method, u.owner, u.owner_tags,
@@ -398,8 +447,10 @@ CALL usage.comment_columns('{reporting_detail.focus_1_4_cost_and_usage,
   'ContractedUnitPrice', 'Imported price of one unit of ConsumedQuantity, in BillingCurrency.',
   'EffectiveCost', 'Same as BilledCost: nothing is paid in advance.',
   'HostProviderName', 'Same as ServiceProviderName: on whose servers the platform runs is not known.',
-  'InvoiceDetailId', 'Null: an estimate is on no invoice.',
-  'InvoiceId', 'Null: an estimate is on no invoice.',
+  'InvoiceDetailId', 'Null: a day''s charge is a part of a line.',
+  'InvoiceId',
+    'Number of the settled invoice that charges the SKU and workspace in this month. Null: an estimate, which is on no '
+    'settled invoice, or a correction.',
   'ListCost', 'Same as BilledCost: only imported prices are known, no list prices.',
   'ListUnitPrice', 'The imported unit price: no list prices are known.',
   'PricingCategory', 'Standard.',

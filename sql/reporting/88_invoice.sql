@@ -100,6 +100,140 @@ CALL usage.comment_columns('{reporting_detail.fct_invoice_line}',
   'cost_here', 'Exact cost on our bill. Adds up within one currency. Null: our bill has no such line.'
 );
 
+-- Digits after the point of a currency's smallest unit, by ISO 4217, as minorDigits in src/core/domain/usage/amount.ts.
+CREATE OR REPLACE FUNCTION usage.minor_digits(currency text) RETURNS integer
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT CASE
+    WHEN currency = ANY ('{BIF,CLP,DJF,GNF,ISK,JPY,KMF,KRW,PYG,RWF,UGX,UYI,VND,VUV,XAF,XOF,XPF}') THEN 0
+    WHEN currency = ANY ('{BHD,IQD,JOD,KWD,LYD,OMR,TND}') THEN 3
+    ELSE 2
+  END
+$$;
+
+-- Who pays which line of an invoice, in whole units of its currency. All parts together are the rounded total: each is
+-- rounded down, and the units that are left go to those that lost the most. A function, because the costs of the
+-- owners are read for the months of one invoice.
+CREATE OR REPLACE FUNCTION usage.invoice_parts(invoice integer)
+RETURNS TABLE (line_number integer, owner text, cost_center text, amount numeric)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  WITH compared AS MATERIALIZED (
+    SELECT *, 10 ^ usage.minor_digits(currency)::numeric AS units FROM usage.compared_invoice WHERE invoice_id = invoice
+  ),
+  charged AS MATERIALIZED (
+    SELECT l.line_number, l.amount, m.sku, m.billed_start, m.billed_end, coalesce(m.workspace, '') AS workspace,
+           coalesce(m.divide, 'usage') AS divide
+    FROM compared i
+    JOIN usage.invoice_line l USING (invoice_id)
+    LEFT JOIN usage.invoice_match_line m ON m.match_id = i.match_id AND m.line_number = l.line_number
+    WHERE NOT l.is_sum
+  ),
+  line AS (
+    SELECT * FROM charged
+    UNION ALL
+    -- The part of the total that no line has.
+    SELECT NULL, i.total - coalesce((SELECT sum(c.amount) FROM charged c), 0), NULL, NULL, NULL, '', 'usage'
+    FROM compared i
+  ),
+  period AS (
+    SELECT DISTINCT billed_start, billed_end FROM charged WHERE billed_start IS NOT NULL
+    UNION ALL
+    SELECT (usage.month_of(issued_on) - interval '1 month')::date, usage.month_of(issued_on) FROM compared
+    WHERE NOT EXISTS (SELECT FROM charged WHERE billed_start IS NOT NULL)
+  ),
+  used AS MATERIALIZED (
+    SELECT p.billed_start, p.billed_end, c.sku, coalesce(c.workspace_id, '') AS workspace, c.owner, c.cost_center,
+           sum(greatest(c.cost, 0)) AS cost, sum(greatest(c.quantity, 0)) AS quantity
+    FROM compared i
+    CROSS JOIN period p
+    JOIN usage.owned_cost c
+      ON c.slug = i.slug AND c.usage_date >= p.billed_start AND c.usage_date < p.billed_end
+    GROUP BY GROUPING SETS (
+      (p.billed_start, p.billed_end, c.sku, c.workspace_id, c.owner, c.cost_center),
+      (p.billed_start, p.billed_end, c.sku, c.owner, c.cost_center)
+    )
+  ),
+  payee AS (
+    SELECT owner, cost_center, sum(cost) AS weight FROM used WHERE workspace = '' GROUP BY owner, cost_center
+    HAVING sum(cost) > 0
+  ),
+  weighed AS (
+    -- Usage without costs is divided by its quantity.
+    SELECT l.line_number, u.owner, u.cost_center,
+           CASE WHEN bool_or(u.cost > 0) OVER (PARTITION BY l.line_number) THEN u.cost ELSE u.quantity END AS weight
+    FROM line l
+    JOIN used u USING (billed_start, billed_end, sku, workspace)
+    WHERE l.divide = 'usage'
+    UNION ALL
+    SELECT l.line_number, p.owner, p.cost_center, CASE l.divide WHEN 'even' THEN 1 ELSE p.weight END
+    FROM line l
+    CROSS JOIN payee p
+    WHERE l.divide = 'even' OR (l.divide = 'usage' AND l.sku IS NULL)
+    UNION ALL
+    SELECT l.line_number, s.part[1], coalesce(p.cost_center, '(none)'), s.part[2]::numeric
+    FROM line l
+    CROSS JOIN LATERAL regexp_matches(l.divide, '\s*([^;]+?)\s*=\s*([0-9.]+)', 'g') s (part)
+    LEFT JOIN (SELECT owner, min(cost_center) AS cost_center FROM payee GROUP BY owner) p ON p.owner = s.part[1]
+  ),
+  shared AS (
+    SELECT l.line_number, coalesce(w.owner, '(unallocated)') AS owner, coalesce(w.cost_center, '(none)') AS cost_center,
+           l.amount, coalesce(w.weight, 1) AS weight,
+           sum(coalesce(w.weight, 1)) OVER (line ORDER BY w.owner, w.cost_center) AS ends,
+           sum(coalesce(w.weight, 1)) OVER line AS whole
+    FROM line l
+    LEFT JOIN weighed w ON w.line_number IS NOT DISTINCT FROM l.line_number AND w.weight > 0
+    WHERE l.amount <> 0
+    WINDOW line AS (PARTITION BY l.line_number)
+  ),
+  part AS (
+    SELECT s.line_number, s.owner, s.cost_center, i.units,
+           (round(s.amount * s.ends / s.whole, 10) - round(s.amount * (s.ends - s.weight) / s.whole, 10)) * i.units
+             AS exact,
+           round(i.total, usage.minor_digits(i.currency)) * i.units AS total
+    FROM shared s
+    CROSS JOIN compared i
+  )
+  SELECT r.line_number, r.owner, r.cost_center, (floor(r.exact) + (r.place <= r.left_over)::integer) / r.units
+  FROM (
+    SELECT *, row_number() OVER (ORDER BY floor(exact) - exact, line_number, owner, cost_center) AS place,
+           total - sum(floor(exact)) OVER () AS left_over
+    FROM part
+  ) r
+  WHERE floor(r.exact) + (r.place <= r.left_over)::integer <> 0
+$$;
+
+CREATE OR REPLACE VIEW reporting_detail.fct_invoice_owner AS
+SELECT i.slug AS source_id, i.issuer, i.number AS invoice_number, i.status, i.issued_on, i.currency, p.owner,
+       p.cost_center, coalesce(p.line_number, 0) AS line_number,
+       CASE WHEN p.line_number IS NULL THEN 'Total less all lines' ELSE concat_ws(', ', u.line_text, l.line_text) END
+         AS line_text,
+       l.kind, p.amount::numeric(38, 10) AS amount, i.settled_at
+FROM usage.compared_invoice i
+CROSS JOIN LATERAL usage.invoice_parts(i.invoice_id) p
+LEFT JOIN usage.invoice_line l ON l.invoice_id = i.invoice_id AND l.line_number = p.line_number
+LEFT JOIN usage.invoice_line u ON u.invoice_id = i.invoice_id AND u.line_number = l.part_of
+WHERE i.status <> 'voided' AND i.match_id IS NOT NULL;
+COMMENT ON VIEW reporting_detail.fct_invoice_owner IS
+  'Who pays each line of an invoice. Grain: invoice x line x owner x cost centre (key: source_id, issuer, '
+  'invoice_number, line_number, owner, cost_center). The amounts of an invoice add up to its total, to the cent. Lines '
+  'of usage are divided by what the owners'' usage costs, others by the rules of invoices, by the newest comparison. '
+  'Name the invoice in a filter: each is computed. Voided invoices, and those that were never compared, have no row.';
+CALL usage.comment_columns('{reporting_detail.fct_invoice_owner}',
+  'issuer', 'Who issued the invoice.',
+  'invoice_number', 'Number of the invoice.',
+  'status', 'Whether the invoice is open (a draft) or issued.',
+  'issued_on', 'Day of issue.',
+  'currency', 'ISO 4217 code of the invoice. Never add amounts of different currencies.',
+  'line_number', 'Place of the line on the invoice, from 1. 0: the part of the total that no line has.',
+  'line_text', 'Text of the line, after that of its sum row.',
+  'kind', 'What the line charges: usage, seat, commitment, drawdown, credit, discount, tax or adjustment.',
+  'amount', 'What the owner pays of the line, in whole cents of currency. Adds up to the total of the invoice.',
+  'settled_at', 'When the invoice was last settled. Null: nobody has settled it.'
+);
+
 -- As in the working drafts of FOCUS 1.4 of February to May 2026: nobody compared it with the released text.
 CREATE OR REPLACE VIEW reporting_detail.focus_1_4_invoice_detail AS
 SELECT l.amount AS "BilledCost", coalesce(i.account, p.account_id) AS "BillingAccountId",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createPrices } from "../support/charges.ts";
-import { WORKSPACES } from "../support/reporting.ts";
+import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { type Bench, close, loadDay, loadMonth, setup } from "./focus/bench.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
@@ -71,5 +71,31 @@ test("a correction is as final as its day, also where a closed charge has none o
     "04 03-02 -4 1 t ok",
     "04 03-02 -2 2 t ok",
     "04 03-03 -3 2 f failed",
+  ]);
+});
+
+test("a month is closed when the issuer's last source closes it, and until then has its charges of now", async () => {
+  const bench = await setupClosed();
+  const second = "00000000-0000-4000-8000-000000000003";
+  const sourceId = await addSource(bench.store, { slug: "second", workspaceIds: [second] });
+  const other = { ...bench, sourceId };
+  await loadMonth(other, 0, second, [["2026-03-05", second, 4]]);
+  await loadDay(bench, "2026-03-03", WORKSPACE, 1);
+  const rows = async () => {
+    const { rows: all } = await bench.reader.query<{ row: string }>(
+      `SELECT concat_ws(' ', "x_SourceId", to_char("x_BillingMonth", 'MM'), to_char("x_UsageDate", 'MM-DD'), coalesce("ChargeClass", '-'),
+                        trim_scale("BilledCost"), (SELECT "BillingPeriodStatus" FROM reporting_detail.focus_1_4_billing_period p
+                          WHERE p."BillingPeriodStart" = c."BillingPeriodStart")) AS row
+       FROM reporting_detail.focus_1_4_cost_and_usage c WHERE "x_UsageDate" = ANY ('{2026-03-03,2026-03-05}') ORDER BY 1`,
+    );
+    return all.map(({ row }) => row);
+  };
+  // Of 12 traces before, the 10th is the last of the first tier.
+  expect(await rows()).toEqual(["default 03 03-03 - 2 Open", "second 03 03-05 - 4 Open"]);
+  await close(other, 0);
+  expect(await rows()).toEqual([
+    "default 03 03-03 - 6 Closed",
+    "default 04 03-03 Correction -4 Open",
+    "second 03 03-05 - 4 Closed",
   ]);
 });

@@ -364,10 +364,19 @@ test("an invoice is settled once, with a reason for what is not explained, and o
     2,
     expect.stringContaining("Invoice A-2 is open. Only an issued invoice can be settled."),
   ]);
+  const invoiced = async () =>
+    (
+      await client.query(
+        `SELECT to_char("x_BillingMonth", 'MM') AS month, "InvoiceId" AS id, count(*) AS rows
+         FROM reporting_detail.focus_1_4_cost_and_usage GROUP BY 1, 2 ORDER BY 1`,
+      )
+    ).rows.map(({ month, id, rows: count }) => `${month} ${id} ${count}`);
+  expect(await invoiced()).toEqual(["03 null 4", "04 null 1"]);
   expect(await settle("A-1", "--reason", "credited in May")).toEqual([
     0,
     expect.stringContaining(": credited in May."),
   ]);
+  expect(await invoiced()).toEqual(["03 A-1 4", "04 null 1"]);
   expect(await explained("A-1")).toMatchObject({
     code: 0,
     settlement: { reason: "credited in May", corrected: 0 },

@@ -117,8 +117,8 @@ const OTHERS = `
     FROM usage.invoice, generate_series(1, 2) n;
   INSERT INTO usage.invoice_match (invoice_id, inputs, inputs_digest, total, bill, remainder)
     SELECT invoice_id, '{}', digest, 5, 5, 0 FROM usage.invoice, unnest('{a,b}'::bytea[]) digest;
-  INSERT INTO usage.invoice_match_line (match_id, place, line_number, state, why)
-    SELECT match_id, n, n, 'not_comparable', 'seat' FROM usage.invoice_match, generate_series(1, 2) n;
+  INSERT INTO usage.invoice_match_line (match_id, place, line_number, state, why, divide)
+    SELECT match_id, n, n, 'not_comparable', 'seat', 'a=50;b=50' FROM usage.invoice_match, generate_series(1, 2) n;
   INSERT INTO usage.invoice_cause (match_id, place, cause, amount, is_tolerated) SELECT match_id, n, 'seat', 5, false FROM usage.invoice_match, generate_series(1, 2) n;
   INSERT INTO usage.invoice_settlement (invoice_id, match_id, settled_by)
     SELECT invoice_id, match_id, 'ada' FROM usage.invoice_match;

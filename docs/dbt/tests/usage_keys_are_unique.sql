@@ -93,6 +93,11 @@ FROM {{ source('usage_detail', 'fct_invoice_line') }}
 GROUP BY source_id, issuer, invoice_number, line_number
 HAVING count(*) > 1
 UNION ALL
+SELECT 'fct_invoice_owner' AS view_name, count(*) AS rows_of_one_key
+FROM {{ source('usage_detail', 'fct_invoice_owner') }}
+GROUP BY source_id, issuer, invoice_number, line_number, owner, cost_center
+HAVING count(*) > 1
+UNION ALL
 SELECT 'fct_other_usage_daily' AS view_name, count(*) AS rows_of_one_key
 FROM {{ source('usage_detail', 'fct_other_usage_daily') }}
 WHERE usage_date >= current_date - 45

@@ -65,6 +65,11 @@ CREATE TABLE usage.invoice_match_line (
   sku text,
   period_start date,
   period_end date,
+  -- Days of our bill that the line is compared with: whole months.
+  billed_start date,
+  billed_end date,
+  -- How the line is charged back (docs/costs.md). Null: by usage.
+  divide text,
   -- The platform's id, or the invoice's word for a workspace that is not known here. Null: the whole organization.
   workspace text,
   quantity_here numeric,

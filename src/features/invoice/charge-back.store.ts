@@ -1,27 +1,24 @@
-import type { Days } from "../../core/domain/time/days.ts";
 import { type Database, query } from "../../core/store/db/query.ts";
 
-export interface OwnedUsage extends Days {
-  readonly workspaceId: string;
-  readonly sku: string;
+/** What an owner pays of a line. */
+export interface ChargedPart {
   readonly owner: string;
   readonly costCenter: string;
-  /** Whole hundred-trillionths of the currency, and millionths of a unit. */
-  readonly cost: string;
-  readonly quantity: string;
+  /** 0: the part of the total that no line has. */
+  readonly lineNumber: number;
+  readonly text: string;
+  /** Exact decimal in whole units of the currency, such as cents. */
+  readonly amount: string;
 }
 
-/** What owners used in some periods, by workspace and SKU. */
-export async function ownedUsage(
-  db: Database,
-  { source, periods }: { source: string; periods: readonly Days[] },
-): Promise<OwnedUsage[]> {
-  return query<OwnedUsage>(db)`
-    select d."from"::text as "from", d."to"::text as "to", c.workspace_id as "workspaceId", c.sku, c.owner, c.cost_center as "costCenter",
-           trunc(sum(greatest(c.cost, 0)) * 1e14)::text as cost, trunc(sum(greatest(c.quantity, 0)) * 1e6)::text as quantity
-    from json_to_recordset(${JSON.stringify(periods)}::json) d ("from" date, "to" date)
-    join usage.owned_cost c on c.usage_date >= d."from" and c.usage_date < d."to"
-    where c.slug = ${source}
-    group by 1, 2, 3, 4, 5, 6
+/** The parts of all owners are the invoice's total, by its newest match. */
+export async function chargedParts(db: Database, invoiceId: number): Promise<ChargedPart[]> {
+  return query<ChargedPart>(db)`
+    select o.owner, o.cost_center as "costCenter", o.line_number as "lineNumber", o.line_text as text, trim_scale(o.amount)::text as amount
+    from usage.invoice i
+    join usage.source s using (source_id)
+    join reporting_detail.fct_invoice_owner o on o.source_id = s.slug and o.issuer = i.issuer and o.invoice_number = i.number
+    where i.invoice_id = ${invoiceId}
+    order by o.line_number, o.owner collate "C", o.cost_center collate "C"
   `;
 }

@@ -111,7 +111,7 @@ export function explain(inputs: MatchInputs): Explanation {
     causes.push(...part.causes);
     unexplained.push(...part.unexplained);
   }
-  for (const { line, why } of prepared.others) {
+  for (const { line, why, rule } of prepared.others) {
     const amount = amountOf(line.amount);
     const cause = OTHER_CAUSES[why];
     const about = {
@@ -132,6 +132,8 @@ export function explain(inputs: MatchInputs): Explanation {
         measure: null,
         sku: null,
         period: null,
+        billed: null,
+        rule,
       },
       ...{ workspaceId: line.workspace, quantityHere: null, unitPriceHere: null, costHere: null },
     });

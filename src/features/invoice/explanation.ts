@@ -194,10 +194,12 @@ export function explanationData({ source, inputs, found, settlement }: Explained
     unexplained: found.unexplained.map(({ period, quantity, amount, ...one }) => ({
       ...{ ...one, ...periodOf(period), quantity: text(quantity), amount: text(amount) },
     })),
-    lines: found.lines.map(({ period, quantityHere, unitPriceHere, costHere, ...one }) => ({
-      ...{ ...one, ...periodOf(period), quantityHere: text(quantityHere) },
-      ...{ unitPriceHere: text(unitPriceHere), costHere: text(costHere) },
-    })),
+    lines: found.lines.map(
+      ({ period, billed: _, rule: __, quantityHere, unitPriceHere, costHere, ...one }) => ({
+        ...{ ...one, ...periodOf(period), quantityHere: text(quantityHere) },
+        ...{ unitPriceHere: text(unitPriceHere), costHere: text(costHere) },
+      }),
+    ),
     suggestions: found.suggestions.map(({ period, ...one }) => ({ ...one, ...periodOf(period) })),
     settlement,
   };

@@ -1,5 +1,5 @@
 import { refuseGiven } from "../../core/base/given-file.ts";
-import type { Amount } from "../../core/domain/usage/amount.ts";
+import { type Amount, minorDigits } from "../../core/domain/usage/amount.ts";
 import { type Draft, type DraftLine, type Drafts, FIELDS, type Field, TIER, type Written } from "./draft.ts";
 import {
   INVOICE_STATUSES,
@@ -19,15 +19,7 @@ import {
   type WrittenDate,
   type WrittenPeriod,
 } from "./written-date.ts";
-import {
-  amountIn,
-  currencyAmong,
-  type DecimalSign,
-  digitsOf,
-  isEither,
-  moneyIn,
-  signAmong,
-} from "./written-number.ts";
+import { amountIn, currencyAmong, type DecimalSign, isEither, moneyIn, signAmong } from "./written-number.ts";
 
 /** What a person says about a file that does not say it itself. */
 export interface Told {
@@ -175,7 +167,7 @@ function finishInvoice(draft: Draft, told: Told, file: File): Reading {
   const money = (written: Written | undefined) => {
     if (written === undefined) return null;
     const amount = amountOf(written.text, written.place, file, true);
-    const unit = 10n ** BigInt(10 - digitsOf(currency));
+    const unit = 10n ** BigInt(10 - minorDigits(currency));
     if (amount % unit !== 0n) {
       problems.push(`${written.place}: ${JSON.stringify(written.text)} has more decimals than ${currency}`);
     }
@@ -374,7 +366,8 @@ function amountOf(text: string, place: string, file: File, isMoney: boolean): Am
   if (money === undefined) return refuse(text === "" ? "is no amount" : "is not a number");
   const { number } = money;
   // Yen have no decimals, so what looks like one separates thousands.
-  const without = isMoney && digitsOf(file.currency) === 0 ? (number.includes(",") ? "." : ",") : undefined;
+  const without =
+    isMoney && minorDigits(file.currency) === 0 ? (number.includes(",") ? "." : ",") : undefined;
   const sign = isEither(number) ? (file.sign ?? without) : (file.sign ?? signOf(number));
   if (sign === undefined)
     return refuse("may be more than a thousand or less. Say which with --decimal-sign . or ,");

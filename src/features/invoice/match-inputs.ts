@@ -115,7 +115,7 @@ export type Target =
       readonly sku: string | null;
       readonly period: Days;
     }
-  | { readonly rule?: InvoiceRule; readonly why: WhyNot };
+  | { readonly rule: InvoiceRule | undefined; readonly why: WhyNot };
 
 const OF_KIND: Readonly<Record<Exclude<LineKind, "usage">, WhyNot>> = {
   seat: "seat",
@@ -134,7 +134,7 @@ export function targetOf(
 ): Target {
   const rule = ruleOf(rules, line, invoice.issuedOn);
   if (rule === undefined || rule.measure === null)
-    return { why: line.kind === "usage" ? "no_rule" : OF_KIND[line.kind] };
+    return { rule, why: line.kind === "usage" ? "no_rule" : OF_KIND[line.kind] };
   if (rule.measure === "seat" || rule.measure === "not_reported") return { rule, why: rule.measure };
   if (line.kind !== "usage") return { rule, why: OF_KIND[line.kind] };
   // The usage was compared with the invoice that this one corrects.

@@ -281,6 +281,9 @@ export async function keepMatch(db: Database, inputs: MatchInputs, found: Explan
     ...{
       period_start: one.period?.from,
       period_end: one.period?.to,
+      billed_start: one.billed?.from,
+      billed_end: one.billed?.to,
+      divide: one.rule?.divide,
       quantity_here: amount(one.quantityHere),
     },
     ...{ unit_price_here: amount(one.unitPriceHere), cost_here: amount(one.costHere) },

@@ -33,6 +33,9 @@ export interface MatchedLine {
   readonly measure: PricedMeasure | null;
   readonly sku: string | null;
   readonly period: Days | null;
+  /** Days of our bill that the line is compared with. */
+  readonly billed: Days | null;
+  readonly rule: InvoiceRule | undefined;
   /** The platform's id, or the invoice's word for a workspace that is not known here. Null: the whole organization. */
   readonly workspaceId: string | null;
   readonly quantityHere: Amount | null;
@@ -68,14 +71,14 @@ export interface Prepared {
   readonly others: readonly {
     readonly line: StoredLine;
     readonly why: WhyNot;
-    readonly sku: string | null;
+    readonly rule: InvoiceRule | undefined;
   }[];
 }
 
 /** Sorts the lines of an invoice by SKU and period, beside the usage and prices of our bill. */
 export function prepare(inputs: MatchInputs): Prepared {
   const { invoice, lines } = inputs;
-  const others: { line: StoredLine; why: WhyNot; sku: string | null }[] = [];
+  const others: { line: StoredLine; why: WhyNot; rule: InvoiceRule | undefined }[] = [];
   const groups = new Map<
     string,
     { sku: string; target: Extract<Target, { measure: unknown }>; lines: ComparedLine[] }
@@ -90,12 +93,12 @@ export function prepare(inputs: MatchInputs): Prepared {
   for (const line of lines) {
     const target = targetOf(line, inputs);
     if ("why" in target) {
-      others.push({ line, why: target.why, sku: null });
+      others.push({ line, why: target.why, rule: target.rule });
       continue;
     }
     const sku = skuOf(target);
     if ("why" in sku) {
-      others.push({ line, why: sku.why, sku: null });
+      others.push({ line, why: sku.why, rule: target.rule });
       continue;
     }
     const key = `${sku.sku} ${keyOf(target.period)}`;
@@ -298,13 +301,13 @@ export function roundingOf(rule: InvoiceRule | undefined, currency: string): Rou
 
 /** Our bill of one SKU beside the lines, before anything is explained. */
 export function matchedLines(compared: Compared, currency: string): MatchedLine[] {
-  const { sku, measure, period, pricing, rule } = compared;
+  const { sku, measure, period, billed, pricing, rule } = compared;
   const rounding = roundingOf(rule, currency);
   const linesOf = Map.groupBy(compared.lines, ({ cell }) => cell);
   return [...cellsOf(compared)].flatMap(([cell, workspaces]) =>
     pairs(linesOf.get(cell) ?? [], pricing.units(workspaces)).map(
       ({ line, unit }): MatchedLine => ({
-        ...{ lineNumber: line?.lineNumber ?? null, why: null, measure, sku, period },
+        ...{ lineNumber: line?.lineNumber ?? null, why: null, measure, sku, period, billed, rule },
         workspaceId: cell === "" ? null : cell,
         quantityHere: unit?.quantity ?? null,
         unitPriceHere: unit?.price ?? null,

@@ -3,7 +3,6 @@ import { z } from "zod";
 import { readGiven, refuseGiven } from "../../core/base/given-file.ts";
 import { csvRows } from "../../terminal/csv-rows.ts";
 import { csvCell } from "../export/table-file.ts";
-import { divisionOf } from "./charge-back.ts";
 import { LINE_KINDS } from "./invoice.ts";
 import { type InvoiceRule, ROUNDINGS, RULE_MEASURES, RULE_PERIODS } from "./rule.ts";
 
@@ -65,6 +64,15 @@ const decimal = orNull.pipe(
     .nullable(),
 );
 
+/** Shares in percent, such as `search=60;chat=40`. */
+function isWhole(text: string): boolean {
+  const shares = text
+    .split(";")
+    .map((part) => /^\s*[^\s=;][^=;]*=\s*(\d{1,3}(?:\.\d{1,2})?)\s*$/.exec(part)?.[1] ?? "0");
+  const percents = shares.map((share) => Math.round(Number(share) * 100));
+  return percents.every((share) => share > 0) && percents.reduce((sum, share) => sum + share, 0) === 10_000;
+}
+
 const schema = z
   .object({
     text: z.string().min(1, "is empty: write the text of the line, with * for any text"),
@@ -85,7 +93,7 @@ const schema = z
     tolerance_amount: decimal,
     tolerance_percent: decimal,
     divide: orNull.refine(
-      (text) => text === null || divisionOf(text) !== undefined,
+      (text) => text === null || text === "usage" || text === "even" || isWhole(text),
       "is not usage, even, or shares of 100 per cent such as search=60;chat=40",
     ),
   })

@@ -33,7 +33,7 @@ export interface InvoiceRule {
   /** A difference up to the greater of both is within tolerance. Plain decimals; null: none. */
   readonly toleranceAmount: string | null;
   readonly tolerancePercent: string | null;
-  /** How charge back divides the line (`divisionOf`). Null: by usage. */
+  /** How charge back divides the line: `usage`, `even`, or shares in percent such as `search=60;chat=40`. Null: by usage. */
   readonly divide: string | null;
 }
 

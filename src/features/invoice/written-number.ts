@@ -96,12 +96,6 @@ export const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf("c
 /** Other symbols stand for several currencies. */
 const OF_SYMBOL: Readonly<Record<string, string>> = { "€": "EUR", "£": "GBP", US$: "USD" };
 
-/** Digits of a currency after the point: 0 for JPY, 3 for KWD. */
-export function digitsOf(currency: string): number {
-  const format = new Intl.NumberFormat("en-US", { style: "currency", currency });
-  return format.resolvedOptions().maximumFractionDigits ?? 2;
-}
-
 /** The currency that all marks of an invoice agree on, or why there is none. */
 export function currencyAmong(
   marks: readonly { readonly mark: string; readonly place: string }[],

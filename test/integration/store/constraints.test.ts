@@ -56,7 +56,7 @@ const WHOLE = `
   INSERT INTO usage.invoice_line VALUES (1, 1, 'Traces', true, NULL, 'usage', NULL, NULL, NULL, 5, '2026-10-01', '2026-11-01', NULL, '', '');
   INSERT INTO usage.invoice_rule VALUES (1, 'Traces', NULL, NULL, '2026-01-01', '2027-01-01', 'previous_month', 'traces', NULL, 'half_up', 1, 1, NULL);
   INSERT INTO usage.invoice_match (invoice_id, inputs, inputs_digest, total, bill, remainder) VALUES (1, '{}', '', 5, 5, 0);
-  INSERT INTO usage.invoice_match_line VALUES (1, 1, 1, 'agrees', NULL, 'traces', 'traces', '2026-10-01', '2026-11-01', NULL, 5, 1, 5);
+  INSERT INTO usage.invoice_match_line VALUES (1, 1, 1, 'agrees', NULL, 'traces', 'traces', '2026-10-01', '2026-11-01', '2026-10-01', '2026-11-01', NULL, NULL, 5, 1, 5);
   INSERT INTO usage.invoice_cause VALUES (1, 1, 'seat', NULL, 5, NULL, NULL, NULL, NULL, NULL, 1, NULL, NULL, false);
   INSERT INTO usage.invoice_settlement (invoice_id, match_id, reason, settled_by) VALUES (1, 1, 'credited', 'ada');
   INSERT INTO usage.owner_file VALUES (true, '', 'project', now());

@@ -83,8 +83,8 @@ export async function close(
     `INSERT INTO usage.reconciled (scope_id, period_start, period_end, fetch_number, reconciled_at)
      SELECT scope_id, $1::date, $2::date, 1000, clock_timestamp()
      FROM usage.trace_scope c JOIN usage.entity w ON w.entity_id = c.workspace_id
-     WHERE stride = 'day' AND w.external_id <> ALL ($3::text[])`,
-    [MONTHS[month], MONTHS[month + 1], without],
+     WHERE stride = 'day' AND w.external_id <> ALL ($3::text[]) AND c.source_id = $4`,
+    [MONTHS[month], MONTHS[month + 1], without, sourceId],
   );
   await owner.query(KEEP_PROOF);
   const period = monthAt(Date.parse(MONTHS[month] ?? ""));

@@ -61,17 +61,12 @@ export function amountShown(amount: Amount): string {
   return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (fraction === undefined ? "" : `.${fraction}`);
 }
 
-const minorDigitsOf = new Map<string, number>();
+const NO_DECIMALS = new Set("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF".split(" "));
+const THREE_DECIMALS = new Set("BHD IQD JOD KWD LYD OMR TND".split(" "));
 
-/** Digits after the point of a currency's smallest unit, by ISO 4217: 2 for USD, 0 for JPY, 3 for KWD. */
+/** Digits after the point of a currency's smallest unit, by ISO 4217. `usage.minor_digits` does the same in SQL. */
 export function minorDigits(currency: string): number {
-  let digits = minorDigitsOf.get(currency);
-  if (digits === undefined) {
-    const format = new Intl.NumberFormat("en-US", { style: "currency", currency });
-    digits = format.resolvedOptions().maximumFractionDigits ?? 2;
-    minorDigitsOf.set(currency, digits);
-  }
-  return digits;
+  return NO_DECIMALS.has(currency) ? 0 : THREE_DECIMALS.has(currency) ? 3 : 2;
 }
 
 function unitOf(currency: string): Amount {

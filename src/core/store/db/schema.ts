@@ -385,6 +385,9 @@ export interface Schema {
     sku: string | null;
     period_start: string | null;
     period_end: string | null;
+    billed_start: string | null;
+    billed_end: string | null;
+    divide: string | null;
     workspace: string | null;
     quantity_here: string | null;
     unit_price_here: string | null;
