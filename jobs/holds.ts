@@ -61,7 +61,7 @@ export async function startClockGuard({
     const wasOff = isOff;
     isOff = offMs > CLOCK_TOLERANCE_MS;
     if (isOff && !wasOff) {
-      const reason = `The clock is ${describeDuration(offMs)} off Redis's. This process takes no jobs until it is right.`;
+      const reason = `The clocks of this host and Redis differ by ${describeDuration(offMs)}. This process takes no jobs until they agree.`;
       log.error({ code: "clock_off", reason, offMs }, "clock");
     }
     if (wasOff && !isOff) log.info({ offMs }, "clock is right again");

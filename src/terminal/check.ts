@@ -61,7 +61,7 @@ export function problemOf(error: unknown): EtlError {
   return new EtlError({
     code: "failed",
     message: reasonOf(error),
-    next: "Run it again; report it if it stays.",
+    next: "Run it again. If the error stays, report it.",
     cause: error,
   });
 }

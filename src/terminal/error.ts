@@ -47,7 +47,7 @@ export function knownError(error: unknown): unknown {
 
 /** Commander's messages read `error: unknown option '--strid'`, then `(Did you mean --stride?)` on its own line. */
 function wrongCommandLine({ code, message: said }: CommanderError): UsageError {
-  const message = code === "commander.help" ? "the command is not complete" : said;
+  const message = code === "commander.help" ? "the command is incomplete" : said;
   const [what = "", ...more] = message.replace(/^error: /, "").split("\n");
   const sentence = `${what.charAt(0).toUpperCase()}${what.slice(1)}`.replace(/[^.?!]$/, "$&.");
   return new UsageError({

@@ -37,7 +37,7 @@ export function describeRange(lines: readonly RangeLine[], unknown: readonly Unk
 }
 
 export function describeUnknown({ meter, evidence }: Pick<UnknownMeter, "meter" | "evidence">): string {
-  return `It is not known whether the server counts ${METER_NAME[meter]}: ${printableLine(evidence)}. Each sync asks again. [${METER_NOT_KNOWN}]`;
+  return `It is not known whether the server counts ${METER_NAME[meter]}: ${printableLine(evidence)}. Each sync tests it again. [${METER_NOT_KNOWN}]`;
 }
 
 function joined(lines: readonly RangeLine[]): (RangeLine & { readonly isOfAll: boolean })[] {
@@ -88,7 +88,7 @@ export function describeRun(run: RunResult): string {
   return linesOf(
     table(...withoutZeros(...cells)),
     isSpared &&
-      "not asked: what is stored still adds up to the new counts by workspace (USAGE_REFRESH_AFTER). Records and traces are of what was asked for.",
+      "not requested: stored figures still match the new counts by workspace (USAGE_REFRESH_AFTER). Records and traces are those of the requests.",
     run.counts.some((of) => of.requests < of.planned - of.unasked - of.notAvailable - of.failed) &&
       "Fewer requests than windows: none is sent for a window in which the response by workspace has no traces.",
     failures,

@@ -53,7 +53,7 @@ export async function announceDemo(
     DEMO_PAGES: demo.pages,
     DEMO_PROCESS: String(process.pid),
   };
-  writePrivate(places.env, toEnvFile(values, "# The demo that runs. It removes this file when it ends.\n"));
+  writePrivate(places.env, toEnvFile(values, "# The running demo. It removes this file when it ends.\n"));
   return {
     file: places.env,
     invalidate: () => {
@@ -111,7 +111,7 @@ export async function commandEnvironment(
   return {
     environment: withEnvFile({ ...given, USAGE_ENV_FILE: file }),
     demo: "runs",
-    note: `Nothing is configured here, so this uses the demo that runs (process ${pid}). Its pages: ${pages}`,
+    note: `Nothing is configured here, so this uses the running demo (process ${pid}). Its pages: ${pages}`,
   };
 }
 

@@ -67,8 +67,8 @@ function describeLoad({ run, range, unknown }: Loaded): string {
   if (run.counts.length > 0) return `${describeRun(run)}\n${describeRange(range, unknown)}`;
   const isFinal = range.length > 0 && range.every(({ status }) => status === "final");
   return isFinal && unknown.length === 0
-    ? "Nothing was required: everything is final."
-    : `No usage was asked for. ${describeRange(range, unknown)}`;
+    ? "Nothing to load: everything is final."
+    : `No usage was requested. ${describeRange(range, unknown)}`;
 }
 
 /** With `--json` the results are an array. Returns the first exit code that applies. */

@@ -89,12 +89,12 @@ test("a demo serves its pages before it loads, and commands find it while it run
   const [, pages = ""] = /^Pages: (http:\S+\/)$/m.exec(running.said.stderr) ?? [];
   expect(running.said.stderr.startsWith(`Pages: ${pages}\n`)).toBe(true);
   expect((await fetch(pages)).status).toBe(200);
-  expect((await command(["status"])).stderr).toContain("this uses the demo that runs");
+  expect((await command(["status"])).stderr).toContain("this uses the running demo");
   await poll(() => running.said.stderr.includes("until Ctrl-C"), { deadlineMs: 240_000 });
   expect(running.said.stdout).toContain(", 0 differences left");
   expect(running.said.stderr).not.toContain("task not loaded");
 
-  const note = `Nothing is configured here, so this uses the demo that runs (process ${running.process.pid}). Its pages: ${pages}\n`;
+  const note = `Nothing is configured here, so this uses the running demo (process ${running.process.pid}). Its pages: ${pages}\n`;
   const of = async <T>(code: number, ...args: string[]) => {
     const ended = await command([...args, "--json"]);
     expect([args, ended.code, ended.stderr]).toEqual([
@@ -133,7 +133,7 @@ test("a demo serves its pages before it loads, and commands find it while it run
     await checkPlanted(sql, running.said.stderr);
   });
   const other = await command(["status"], { DATABASE_URL: "postgresql://me@127.0.0.1:9/mine" });
-  expect([other.code, other.stderr.includes("demo that runs")]).toEqual([6, false]);
+  expect([other.code, other.stderr.includes("running demo")]).toEqual([6, false]);
 
   running.process.kill("SIGKILL");
   await running.ended;

@@ -55,7 +55,7 @@ test("sync, coverage, status, doctor, reconcile and backfill each print one JSON
   ]);
   expect(await quiet(["plan", ...range])).toEqual(dry);
   const shown = await run(["plan", "--from", first, "--to", "2090-01-01"], envOf(made));
-  expect(shown.stdout).toMatch(/ends in the future \(2090-01-01\)\. It is asked for until \S+\.\n/);
+  expect(shown.stdout).toMatch(/ends in the future \(2090-01-01\)\. It is requested until \S+\.\n/);
   expect(shown.stdout).toMatch(/user +day +missing +2 +\S+ +\S+\n/);
   for (const line of shown.stdout.split("\n")) expect(line.trimEnd().length).toBeLessThanOrEqual(80);
   expect(made.standin.requests.count).toBe(before);

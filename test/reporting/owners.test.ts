@@ -84,7 +84,7 @@ test("a plan says what would change and changes nothing; after apply nothing wou
   expect(cells(plan)).toEqual([
     `${file}: 2 rules; traces are divided by project.`,
     "Closed months keep their totals, but their division would change: default 2026-03.",
-    "These rules decide nothing now, since nothing matches them or earlier rules decide all of it: line 4.",
+    "These rules have no effect now, because nothing matches them or earlier rules match all of it: line 4.",
     "month | owner | cost centre | unit | before | after | change",
     "2026-04 | (unallocated) | (none) | traces | 50 | 0 | -50",
     "2026-04 | ads | (none) | traces | 0 | 37.5 | +37.5",
@@ -137,7 +137,7 @@ test("the bill by owner adds up to the bill, with corrections of what was closed
     "search | CC-1 | 7.5 | 3.75 USD | 7.5 %",
     "Total: 50.00 USD, closed.",
     "An invoice also has amounts that no API reports: seats, Fleet, Engine, tuned evaluators, taxes, discounts and credits. `usage-etl bill add` adds such a line.",
-    "Not loaded by project: 31 days of workspaces. There, all traces count for who has the rest of the workspace.",
+    "Not loaded by project: 31 days of workspaces. There, all traces go to the owner of the rest of the workspace.",
     "",
   ]);
   const april = await linesOf("2026-04", "--by", "owner");
@@ -179,11 +179,11 @@ test("without an owner file all of a bill is unallocated, and a month without us
     "Total: 25.00 USD, final, and not all of it proved.",
   ]);
   expect(text).toContain(
-    "\nNo owner file is applied, so nothing has an owner. `usage-etl owners suggest` lists",
+    "\nNo owner file is applied, so no usage has an owner. `usage-etl owners suggest` lists",
   );
   const may = await printed(["bill", "2026-05", "--by", "owner"], {}, 4);
   expect(may).toContain("\nTotal: not known.\nNot in the cost, in whole or in part: Traces.");
-  expect(may).toContain("\nNot loaded: 62 days of workspaces. What is missing counts for nobody.\n");
+  expect(may).toContain("\nNot loaded: 62 days of workspaces. Missing usage is charged to nobody.\n");
 });
 
 test("what is claimed of a month is about each of its days, also those without usage", async () => {

@@ -24,7 +24,7 @@ test("prices of deployments by runs or uptime end with September 2026, unless th
   ]);
   const accepted = await usageEtl(["prices", "import", file, "--estimate"], { DATABASE_URL: url });
   expect(accepted.stdout).toContain("3 prices added");
-  expect(accepted.stderr).toContain("an estimate that no invoice has");
+  expect(accepted.stderr).toContain("estimates that no invoice has");
 });
 
 async function read(store: Store, text: string, { replace = false } = {}) {

@@ -52,7 +52,7 @@ test("days with usage and without a price are listed, counted and named; zeros a
   expect(await notes()).toEqual([
     `SKU traces of ${WORKSPACE} has no price from 2026-04-05 to 2026-04-15 (not included): one price ends and the next begins later.`,
     "Source default: 2 days with 7 traces (2026-03-01 to 2026-04-20) have no price, so the estimated costs leave them out. See reporting_detail.usage_unpriced_daily.",
-    "The SKUs extra and traces are valid on the same days. Each is charged for everything that it counts on those days. If one was to take the place of the other, import the whole file with --replace: it removes prices that the file does not hold.",
+    "The SKUs extra and traces are valid on the same days. Each is charged for everything that it counts on those days. If one should replace the other, import the whole file with --replace: it removes prices that the file does not hold.",
   ]);
   const status = await usageEtl(["status"], { DATABASE_URL: bench.url });
   const shown = status.stdout.replace(/\s+/g, " ");

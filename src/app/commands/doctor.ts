@@ -144,32 +144,32 @@ async function checkStoredState({ db }: Store, sourceId: number, notes: Notes): 
   await checkStoredProof(db, sourceId, notes);
   const { scopes, wrong, first } = await checkState(db, sourceId);
   if (first === undefined)
-    return notes.pass("state", `${scopes} scopes: each day and hour is stored as the rules say`);
+    return notes.pass("state", `${scopes} scopes: the stored state of each day and hour is right`);
   const { workspaceId, groupBy, stride, at, stored, byRules } = first;
   const day = at.slice(0, 10);
   notes.fail("state", {
     code: "state_wrong",
-    message: `${wrong} days and hours are not stored as the rules say. The first: workspace ${workspaceId} by ${groupBy} and ${stride}, ${at}: stored ${stored ?? "missing"}, by the rules ${byRules ?? "missing"}.`,
+    message: `${wrong} days and hours have a wrong stored state. The first: workspace ${workspaceId} by ${groupBy} and ${stride}, ${at}: stored ${stored ?? "missing"}, expected ${byRules ?? "missing"}.`,
     next: `If somebody changed tables by hand, undo that. Then load that time again: \`usage-etl backfill --from ${day} --reprocess all --inline\`, with --stride ${stride}.`,
   });
 }
 
 async function checkStoredCharges(db: Database, sourceId: number, notes: Notes): Promise<void> {
   const { wrong, first } = await checkCharges(db, sourceId);
-  if (first === undefined) return notes.pass("charges", "each day's cost is stored as usage and prices say");
+  if (first === undefined) return notes.pass("charges", "each day's stored cost matches usage and prices");
   notes.fail("charges", {
     code: "charges_wrong",
-    message: `${counted(wrong, "daily cost")} are not what usage and prices say. The first: workspace ${first.workspaceId}, ${first.day}, SKU ${first.sku}.`,
-    next: "If somebody changed tables by hand, undo that. Then import the prices again with `usage-etl prices import FILE --replace`: it computes all costs anew.",
+    message: `${counted(wrong, "daily cost")} do not match usage and prices. The first: workspace ${first.workspaceId}, ${first.day}, SKU ${first.sku}.`,
+    next: "If somebody changed tables by hand, undo that. Then import the prices again with `usage-etl prices import FILE --replace`: it computes all costs again.",
   });
 }
 
 async function checkStoredProof(db: Database, sourceId: number, notes: Notes): Promise<void> {
   const { wrong, first } = await checkProof(db, sourceId);
-  if (first === undefined) return notes.pass("proof", "each day's proof is stored as its comparisons say");
+  if (first === undefined) return notes.pass("proof", "each day's stored proof matches its comparisons");
   notes.fail("proof", {
     code: "proof_wrong",
-    message: `The stored proof of ${counted(wrong, "scope")} is not what exports, totals and differences say. The first: days of workspace ${first.workspaceId} by ${first.groupBy}.`,
+    message: `The stored proof of ${counted(wrong, "scope")} does not match exports, totals and differences. The first: days of workspace ${first.workspaceId} by ${first.groupBy}.`,
     next: "If somebody changed tables by hand, undo that. Then compare its days again: `usage-etl reconcile`.",
   });
 }
@@ -232,7 +232,7 @@ async function checkStored(
   if (await exceedsWorkspaces(db, sourceId))
     notes.pass(
       "server",
-      "some dimension names more traces than its workspace has, so each is asked for in every sync: see reporting_detail.usage_reconciliation",
+      "a dimension has more traces than its workspace, so every sync requests all of them: see reporting_detail.usage_reconciliation",
     );
   const finality = await finalityOf(db, { sourceId, settleAfterMs });
   const [advice = "", changed] = describeFinality(finality, settleAfterMs);
@@ -245,7 +245,7 @@ async function checkStored(
   const unread = (await lostWorkspaces(db)).filter((one) => one.source === source.slug && one.isUnread);
   for (const { workspaceId } of unread) {
     const message = `The last response over all time did not name workspace ${workspaceId}, which had usage: the key no longer reads it.`;
-    const next = "Give the key access to it again. The next sync loads what is missing.";
+    const next = "Restore the key's access. The next sync loads what is missing.";
     notes.fail("workspaces", { code: "workspace_unverified", message, next }, EXIT.usage);
   }
   const unknown = neverReadProblem((await neverRead(db)).filter((one) => one.source === source.slug));
@@ -278,7 +278,7 @@ function checkMeter(
   const since = learnedAt === undefined ? "" : `, since ${learnedAt.toISOString().slice(0, 10)}`;
   const message = `${name}: ${STATE_WORDS[state]}${since}: ${evidence}`;
   if (state !== "not_known") return notes.pass("bill", message);
-  const next = "Each sync asks again: `usage-etl sync`. USAGE_METERS can leave it out.";
+  const next = "Each sync tests it again: `usage-etl sync`. USAGE_METERS can leave it out.";
   notes.fail("bill", { code: METER_NOT_KNOWN, message, next }, EXIT.partlyFailed);
 }
 
@@ -290,7 +290,7 @@ function describeProvedByStatistics(all: readonly ProvedByStatistics[]): string 
   const left = all.slice(MOST_NAMED);
   const zerosLeft = left.reduce((sum, { zeros }) => sum + zeros, 0);
   const rest = left.length === 0 ? "" : `, and ${zerosLeft} of ${left.length} more workspaces`;
-  return `Zero values that rest on a workspace's own statistics alone, because no usage ever named it: ${named.join(", ")}${rest}`;
+  return `Zeros that only a workspace's own statistics prove, because no usage ever named it: ${named.join(", ")}${rest}`;
 }
 
 const MEANINGS: Readonly<Record<string, string>> = {

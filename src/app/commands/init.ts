@@ -47,7 +47,7 @@ export function define(command: Command): void {
     .option("--set <name=value>", "another setting; may be given several times", collect, {})
     .option("--file <file>", "file to write", ENV_FILE)
     .option("--secrets <folder>", "write each secret to a file in this folder")
-    .option("--overwrite", "replace files that are there")
+    .option("--overwrite", "replace existing files")
     .action(inSession(init, { alone: true }));
 }
 
@@ -94,7 +94,7 @@ async function init(session: Session, options: InitOptions): Promise<number> {
             readRedis({ ...withEnvFile(process.env), ...set, REDIS_URL: responses.REDIS_URL }) ??
               redisServerOf({ url: responses.REDIS_URL }),
           )
-        : [{ state: "warn", finding: "none is set: `sync --inline` works without, `serve` does not" }],
+        : [{ state: "warn", finding: "not set: `sync --inline` works without Redis, `serve` does not" }],
     ),
   ];
   const exit = firstExit(exits);

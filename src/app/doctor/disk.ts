@@ -17,7 +17,7 @@ export async function checkDisk(notes: Notes): Promise<void> {
     if (free >= LEAST_FREE_BYTES) return notes.pass("disk", shown);
     notes.warn("disk", {
       code: "spool_failed",
-      message: `There are only ${shown}, too little for a large export.`,
+      message: `Only ${shown}: too little for a large export.`,
       next,
     });
   } catch (error) {

@@ -43,6 +43,6 @@ export async function describeTierFinality(
   const isLast = isTierWatched(seen) && seen.every(({ ageHours }) => ageHours * HOUR_MS <= afterMs);
   const why = isLast
     ? `No change of the last ${LOOK_BACK_DAYS} days came later.`
-    : "A trace cannot change its tier later. Too few late changes were seen, or too late ones, to say that none comes so late.";
+    : "A trace cannot change its tier later. The late changes so far do not prove that a shorter wait is enough.";
   return `${METER_NAME[meter]}: a day is final ${afterMs / DAY_MS} days after its end. ${why}`;
 }

@@ -141,7 +141,7 @@ function noteKey(calls: readonly Call<unknown>[], notes: Notes): boolean {
     return false;
   }
   const by = calls.filter(({ name, response }) => name !== "info" && response !== undefined);
-  if (by.length === 0) notes.skip("key", "No call responded that needs it.");
+  if (by.length === 0) notes.skip("key", "No call that needs the key responded.");
   else notes.pass("key", `is accepted: ${by.map(({ name }) => name).join(", ")}`);
   return by.length > 0;
 }

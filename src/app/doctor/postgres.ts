@@ -105,7 +105,7 @@ export async function checkClock(store: Store, notes: Notes): Promise<void> {
   if (off <= CLOCK_TOLERANCE_MS) return notes.pass("clock", "is that of Postgres");
   notes.warn("clock", {
     code: "clock_off",
-    message: `The clock of this host is ${describeDuration(off)} off Postgres's.`,
+    message: `The clocks of this host and Postgres differ by ${describeDuration(off)}.`,
     next: "Synchronize the clock by NTP.",
   });
 }

@@ -54,7 +54,7 @@ function noteView(view: RedisView, server: RedisServer, notes: Notes): undefined
   if (off <= CLOCK_TOLERANCE_MS) return notes.pass("redis_clock", "is that of this host");
   const problem = {
     code: "clock_off",
-    message: `The clock of this host is ${describeDuration(off)} off Redis's, so no worker on this host takes jobs.`,
+    message: `The clocks of this host and Redis differ by ${describeDuration(off)}, so no worker on this host takes jobs.`,
     next: "Synchronize the clock by NTP.",
   };
   notes.fail("redis_clock", problem, EXIT.unreachable);
@@ -81,7 +81,8 @@ export function checkService(
 ): void {
   const queues = view?.sources.get(slug);
   if (view === undefined || queues === undefined) {
-    for (const check of ["schedules", "workers"]) notes.skip(check, "No Redis responds that would show it.");
+    for (const check of ["schedules", "workers"])
+      notes.skip(check, "Not checked, because Redis does not respond.");
     return;
   }
   const expected = schedules.map(({ id }) => id);
@@ -112,7 +113,7 @@ export function checkService(
 function noteWorkers({ workers, schedules, nextSync = Infinity }: QueueView, notes: Notes): undefined {
   const overdue = systemClock.now() - nextSync;
   const next = "Start `usage-etl serve --role worker` (or `all`), and look at its log.";
-  if (workers === undefined) return notes.skip("workers", "Redis does not tell its clients (CLIENT LIST).");
+  if (workers === undefined) return notes.skip("workers", "Redis does not list its clients (CLIENT LIST).");
   if (workers === 0) {
     const message = "No worker is connected to Redis for this source.";
     const problem = { code: "workers_missing", message, next };

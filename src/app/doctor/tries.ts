@@ -58,7 +58,7 @@ export async function tryPlatform(
     return [
       listed === undefined
         ? warn(`${baseUrl} does not list workspaces: USAGE_WORKSPACE_IDS names ${requested.length}`)
-        : pass(`${baseUrl} answers: the key reads ${readable.length} workspaces${of}`),
+        : pass(`${baseUrl} responds: the key reads ${readable.length} workspaces${of}`),
       ...unlisted.map((id) => warn(`workspace ${id} is not in the listing of the key`)),
       pass(`the key reads usage: ${count(traces)} traces yesterday in one workspace`),
     ];
@@ -112,5 +112,5 @@ export async function tryPostgres(url: string): Promise<Finding[]> {
 /** Errors: `redis_unreachable`, `redis_evicts`. */
 export async function tryRedis(redis: RedisServer): Promise<Finding[]> {
   const warnings = await checkRedis(redis);
-  return [pass(`${describeRedis(redis)} answers and keeps its keys`), ...warnings.map(warn)];
+  return [pass(`${describeRedis(redis)} responds and keeps its keys`), ...warnings.map(warn)];
 }

@@ -110,13 +110,15 @@ function contradictions(values: Values, environment: Environment): string[] {
   // A mix-up of the two settings must not load all workspaces.
   if (values.USAGE_WORKSPACE_ID !== undefined && values.USAGE_CONTROL_PLANE_URL === undefined) {
     problems.push(
-      "USAGE_WORKSPACE_ID is for USAGE_CONTROL_PLANE_URL, which is not set; the workspaces to load are USAGE_WORKSPACE_IDS",
+      "USAGE_WORKSPACE_ID is for USAGE_CONTROL_PLANE_URL, which is not set; USAGE_WORKSPACE_IDS names the workspaces to load",
     );
   }
   const { USAGE_WEB_TOKEN: token, USAGE_WEB_READ_TOKEN: readToken } = values;
   const viewers = readToken && viewersOf(readToken.reveal());
   if (token !== undefined && token.reveal() === viewers?.token) {
-    problems.push("USAGE_WEB_TOKEN and USAGE_WEB_READ_TOKEN are the same, so nobody would only look");
+    problems.push(
+      "USAGE_WEB_TOKEN and USAGE_WEB_READ_TOKEN are the same, so every viewer would be an operator",
+    );
   }
   if (viewers?.issuer !== undefined && values.USAGE_WEB_URL === undefined) {
     problems.push(
@@ -146,7 +148,7 @@ export function requireSources(config: Config): readonly SourceConfig[] {
   if (config.sources.length > 0) return config.sources;
   const message = "No source is configured: set both USAGE_BASE_URL and USAGE_API_KEY.";
   const next =
-    "Run `usage-etl init`, which asks for all of it. The key needs organization:read. For several sources set USAGE_SOURCES_FILE. `usage-etl demo` needs neither.";
+    "Run `usage-etl init`, which asks for both. The key needs organization:read. For several sources set USAGE_SOURCES_FILE. `usage-etl demo` needs neither.";
   const lacksDatabase = config.databaseUrl === undefined;
   throw new UsageError({
     code: "source_missing",
@@ -272,7 +274,7 @@ function readSourcesFile(file: string, problems: string[]): SourceConfig[] {
     const at = `${file}: source ${source.slug}`;
     if (source.workspaceId !== undefined && source.controlPlaneUrl === undefined) {
       problems.push(
-        `${at} has a workspaceId, which is for its controlPlaneUrl; those to load are workspaceIds`,
+        `${at} has a workspaceId, which is for its controlPlaneUrl; workspaceIds names the workspaces to load`,
       );
     }
     if (token !== undefined && bearerTokenFile !== undefined) {

@@ -140,7 +140,7 @@ function nextOf(code: number | undefined, taskId: string | undefined): string | 
     case RPC.taskNotFound:
       return taskId !== undefined
         ? "The assistant has no such task: the id is wrong, or the task is another assistant's. Send the message again without --task; --context continues the conversation."
-        : "The assistant has no such task. Check the id, --assistant, and --context, which some servers ask for.";
+        : "The assistant has no such task. Check the id, --assistant, and --context, which some servers require.";
     case RPC.unsupported:
       if (taskId === undefined) return "The server does not support this. Read the error above.";
       return `If the task has ended, send the message again with --context and without --task.${howToSee(taskId)}`;

@@ -67,7 +67,7 @@ const OPTIONS = {
     STRATEGIES,
   ),
   context: new Option("--context <id>", "continue the conversation of an earlier response"),
-  task: new Option("--task <id>", "also name the task of an earlier response, for servers that ask for it"),
+  task: new Option("--task <id>", "also name the task of an earlier response, for servers that require it"),
   contextOfTask: new Option("--context <id>", "conversation of the task; some servers require it"),
 };
 const BODY = ["source", "body", "wait", "deployedWithin"] as const;

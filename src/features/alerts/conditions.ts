@@ -238,13 +238,13 @@ function ofLoading(
       "refused",
       once(isRefused),
       "The platform refuses the key. See usage-etl status.",
-      "the platform takes the key again",
+      "the platform accepts the key again",
     ),
     found(
       "access_lost",
       lostWorkspaces,
       describeLost(lostWorkspaces.ids, invalidatedZeros),
-      "the key has access to every known workspace again, and what was withdrawn is loaded",
+      "the key has access to every known workspace again, and the unverified days are loaded",
     ),
     found(
       "workspace_unloaded",
@@ -268,7 +268,7 @@ function ofLoading(
       METER_NOT_KNOWN,
       { count: unknown.length, newest: Math.max(0, ...unknown.map(({ since }) => Date.parse(since))) },
       `It is not known whether the server counts ${unknown.map(({ meter }) => METER_NAME[meter]).join(", ")}, so none of that is loaded. See usage-etl doctor.`,
-      "it is known of all usage whether the server counts it",
+      "for all usage it is known whether the server counts it",
     ),
   ];
 }
@@ -325,7 +325,7 @@ export function limitCondition(limits: readonly LimitUse[]): Condition {
     count: warned.reduce((sum, one) => sum + marksPassed(one) + (one.isRejecting ? 1 : 0), 0),
     newest: Math.max(0, ...warned.map(({ month }) => Date.parse(month))),
     message: `${warned.map(describeLimit).join(" ")} See reporting_detail.usage_limit.`,
-    over: "no usage limit is half used",
+    over: "no usage limit is used by half",
   };
 }
 
@@ -356,7 +356,7 @@ function unusualCondition(days: readonly UnusualOfWorkspace[]): Condition {
       "unusual",
       { count: days.length, newest: Math.max(0, ...days.map(({ day }) => Date.parse(day))) },
       `Unusual days. ${describeAll(days)} See reporting.fct_usage_project_daily.`,
-      "no day that is loaded of the last two weeks is unusual",
+      "no loaded day of the last two weeks is unusual",
     ),
     severity: "warning",
   };

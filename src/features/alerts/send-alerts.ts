@@ -90,7 +90,7 @@ function oneError(failures: readonly unknown[]): unknown {
   return new EtlError({
     code: "route_failed",
     message: failures.map((one) => (one as Error).message).join(" "),
-    next: "Check their settings with the owners of the receivers: `usage-etl alerts` says when each is tried again.",
+    next: "Check their settings with the owners of the receivers: `usage-etl alerts` shows when each is tried again.",
     retryable: true,
     cause: others[0],
   });

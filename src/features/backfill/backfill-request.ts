@@ -48,5 +48,5 @@ export function workspacesOf(
 
 export function endsInFuture(requestedEnd: number, planned: number | undefined): string | undefined {
   if (planned === undefined || requestedEnd <= planned) return undefined;
-  return `The range ends in the future (${shortInstant(requestedEnd)}). It is asked for until ${shortInstant(planned)}.`;
+  return `The range ends in the future (${shortInstant(requestedEnd)}). It is requested until ${shortInstant(planned)}.`;
 }

@@ -47,7 +47,7 @@ export const examples = [
   ["backfill --from 2026-01-01 --to 2026-03-01", "load two months and wait"],
   [
     "backfill --from 2026-01-01 --to 2026-03-01 --reprocess all --dry-run",
-    "what loading them again would ask",
+    "what loading them again would request",
   ],
 ] as const;
 

@@ -33,7 +33,7 @@ import {
 import { LEFT_OUT, requestsByDimension, requestsOfWindow, windowsOf } from "./planned-windows.ts";
 
 export const examples = [
-  ["plan --from 2026-01-01 --to 2026-03-01", "what a backfill of two months would ask"],
+  ["plan --from 2026-01-01 --to 2026-03-01", "what a backfill of two months would request"],
   ["plan --from 2026-01-01 --to 2026-03-01 --group-by project", "only by project"],
 ] as const;
 
@@ -62,7 +62,7 @@ export async function showPreview(session: Session, options: Requested): Promise
     const { known, isAssumed } = await asIfCounted(await previewedSource(config, store?.db), meter);
     if (isAssumed) {
       output.note(
-        `Whether the server of source ${config.slug} counts ${METER_NAME[meter]} is not known yet. A backfill asks it first, and loads nothing where it does not.`,
+        `Whether the server of source ${config.slug} counts ${METER_NAME[meter]} is not known yet. A backfill tests it first, and loads nothing if it does not.`,
       );
     }
     refuseOutside(known, requested, now);
@@ -176,11 +176,8 @@ function describePlan(planned: PlannedSource): string {
     endsInFuture(planned.requestedEnd, range?.end),
     loadedText(planned),
     tasks.length === 0
-      ? "Nothing would be asked for."
-      : [
-          "Would be asked for, in requests by dimension:",
-          table(["stride", "from", "to", ...groupings], rows),
-        ],
+      ? "Nothing would be requested."
+      : ["Requests by dimension:", table(["stride", "from", "to", ...groupings], rows)],
     windows.length > MOST_ROWS && `and ${windows.length - MOST_ROWS} more, which --json shows`,
     `Requests for ${workspaces}: ${byDimension.join(", ")}`,
     `${counted(windows.length, "window")}, ${counted(tasks.length, "request")}, at least ${count(secondsOf(tasks.length, rateLimit))} s at the rate limit`,
@@ -243,7 +240,7 @@ function factsOf({
       );
     }
     const waiting = facts.routineTasks + facts.backfillTasks;
-    if (waiting > 0) lines.push(`Fetch tasks of syncs and backfills that wait already: ${count(waiting)}.`);
+    if (waiting > 0) lines.push(`Waiting fetch tasks of syncs and backfills: ${count(waiting)}.`);
   }
   if (putOff !== null) lines.push(describePutOff(putOff));
   if (budget !== undefined) {

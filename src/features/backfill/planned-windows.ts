@@ -74,8 +74,8 @@ export function requestsByDimension(
 }
 
 export const LEFT_OUT: Readonly<Record<LeftOutReason, string>> = {
-  before_data_start: "before the data start, so nothing is asked for",
-  future: "in the future, so nothing is asked for",
+  before_data_start: "before the data start, so nothing is requested",
+  future: "in the future, so nothing is requested",
   final: "final already, so not fetched again",
   not_available: "not available in that stride, so the requests are dropped",
 };

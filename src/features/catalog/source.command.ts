@@ -34,7 +34,7 @@ export function define(source: Command, features: readonly Feature[]): void {
 export function withForgetting(command: Command): Command {
   return command
     .option("--with-records", "also if it holds records, restatements or prices")
-    .option("--dry-run", "only show what would go");
+    .option("--dry-run", "only show what would be removed");
 }
 
 async function list({ config, output, ...session }: Session): Promise<undefined> {
@@ -46,7 +46,7 @@ async function list({ config, output, ...session }: Session): Promise<undefined>
   }));
   output.data(rows, () =>
     rows.length === 0
-      ? "No source is stored. `usage-etl sync --inline` enters those that are configured."
+      ? "No source is stored. `usage-etl sync --inline` stores the configured ones."
       : tableOf(rows, {
           source: "source",
           configured: (one) => (one.configured ? "yes" : "no"),
@@ -120,6 +120,6 @@ export function describeForgotten(what: string, { forgotten, held }: Forgotten, 
   const isAlone = all.length === 0;
   if (forgotten)
     return `${what} is forgotten${isAlone ? ". Nothing else depended on it." : `, with ${all.join(", ")}.`}`;
-  const go = isAlone ? "Nothing else would go with it." : `With it would go: ${all.join(", ")}.`;
+  const go = isAlone ? "Nothing else would be removed." : `With it would go: ${all.join(", ")}.`;
   return `${what} was not forgotten, since --dry-run was given. ${go}\nTo forget it, run \`usage-etl ${again}\`.`;
 }

@@ -92,7 +92,7 @@ async function add(
     source.workspaceIds.length === 0 ? [] : ids.filter((id) => !source.workspaceIds.includes(id));
   output.data({ source: source.slug, added: ids }, () =>
     linesOf(
-      `Source ${source.slug} knows ${ids.join(", ")} now. The next sync of it loads what it may read.`,
+      `Source ${source.slug} knows ${ids.join(", ")} now. The next sync loads what the key may read.`,
       unnamed.length > 0 &&
         `Only named workspaces are loaded: add ${unnamed.join(", ")} to USAGE_WORKSPACE_IDS.`,
     ),

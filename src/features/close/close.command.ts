@@ -36,7 +36,7 @@ export function define(command: Command): void {
     )
     .option(
       "--accept <digest...>",
-      "accept what stays open: it closes only what has one of these digests, which close without it shows",
+      "accept the open days, by the digest that close without this option prints",
     )
     .action(inSessionOfSource(run));
 }

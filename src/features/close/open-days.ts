@@ -113,7 +113,7 @@ function loadSteps(own: readonly OpenDay[], meter: Meter, requested: CloseReques
   const of = meter === "traces" ? "" : ` of ${METER_NAME[meter]}`;
   const steps: Step[] = [];
   if (has(own, "not_known")) {
-    const text = `Ask the server again whether it counts ${METER_NAME[meter]}: \`${load}\`. \`usage-etl doctor\` shows what it responded.`;
+    const text = `Test again whether the server counts ${METER_NAME[meter]}: \`${load}\`. \`usage-etl doctor\` shows what it responded.`;
     steps.push({ kind: "load", text, commands: [load] });
   } else if (has(own, "failed")) {
     const text = `Load what failed${of}: \`${load}\`. \`usage-etl status\` shows why it failed.`;
@@ -215,7 +215,7 @@ function isReadable({ access, reason }: OpenDay): boolean {
 const WAYS_OUT: Readonly<Record<OpenDay["access"], readonly [problem: string, remedy: string]>> = {
   read: ["was not named in any response lately", "Give the key access to it"],
   unlisted: ["left the platform's listing", "Give the key access to it again"],
-  not_configured: ["is not configured any more", "Name it in USAGE_WORKSPACE_IDS again"],
+  not_configured: ["is no longer configured", "Name it in USAGE_WORKSPACE_IDS again"],
 };
 
 /** Why a day of a meter, dimension and workspace keeps its month open. The first reason that applies is reported. */

@@ -235,7 +235,7 @@ function describeBill(bill: SourceBill): string {
     describeUnloaded(unloaded),
     describeLoggedChanges(changes),
     bill.closed !== null &&
-      "The month is closed. What changed since, in counts or prices, is a correction in the bill of the first month after it that is open.",
+      "The month is closed. Later changes of counts or prices are corrections in the bill of the first open month after it.",
     billTotals(lines).length === 0 &&
       lines.some(({ line }) => line === "unpriced") &&
       "Import prices with `usage-etl prices import FILE`.",

@@ -131,11 +131,11 @@ export function lineState(one: BillLine): string {
   if (line === "not_reported") return "charged, and the platform does not report it";
   if (line === "not_charged") return "not charged: the platform charges LCU and LSU instead";
   if (line === "counted_apart")
-    return "counted apart from LCU and LSU, on days with a number for every sandbox; no price charges it";
+    return "counted separately from LCU and LSU, on days with a number for every sandbox; no price charges it";
   if (line === "not_available") return "not known: the platform gave no number on some days";
   if (line === "not_invoiced") return "the platform's estimate from model prices: on no invoice";
   if (line === "inconsistent") return "not known: more long-lived traces than traces on some days";
-  if (line === "not_known") return "not known: no response says whether the server counts it";
+  if (line === "not_known") return "not known: no response shows whether the server counts it";
   if (line === "not_loaded") {
     if (daysExpected === null || daysLoaded === null)
       return "not known: no day of it has ended, or no workspace is known";

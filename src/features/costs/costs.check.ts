@@ -19,14 +19,14 @@ export async function checkCosts(_: Config, checked: CheckedSource, notes: Notes
   if (measures.length > 0)
     notes.warn("costs", {
       code: "usage_unpriced",
-      message: `Used this month or last, without a price: ${measures.join(", ")}.`,
+      message: `Usage of this month or the last has no price: ${measures.join(", ")}.`,
       next: `${PRICE_IT} \`usage-etl bill\` lists usage without a price.`,
     });
   for (const { measure, lastDay } of await endingPrices(db, { sourceId, withinDays: ENDING_DAYS }))
     notes.warn("costs", {
       code: "prices_end",
-      message: `The prices of ${measure} end, in one workspace at least: ${lastDay} is their last day there.`,
-      next: "Import later ones with `usage-etl prices import FILE`, or usage after that day has no cost.",
+      message: `The prices of ${measure} end: in at least one workspace, ${lastDay} is the last day with a price.`,
+      next: "Import later prices with `usage-etl prices import FILE`. Without them, usage after that day has no cost.",
     });
 }
 

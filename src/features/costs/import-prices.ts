@@ -132,7 +132,7 @@ function measureProblems(given: {
     const before = counted.get(price.sku);
     if (before !== undefined && before !== measureOf(price)) {
       problems.push(
-        `${where}, column "measure": SKU ${price.sku} counts ${before} elsewhere, in this file, a stored price or a closed month. Give this price a SKU of its own`,
+        `${where}, column "measure": SKU ${price.sku} counts ${before} elsewhere, in this file, a stored price or a closed month. Give this price its own SKU`,
       );
     }
     counted.set(price.sku, before ?? measureOf(price));
@@ -144,7 +144,7 @@ function measureProblems(given: {
     );
     if (twice !== undefined) {
       problems.push(
-        `${where}, column "measure": short-lived traces would be charged twice, since traces include them: see ${twice.where ?? "a stored price"} (${describePrice(twice.price)}). Price either all traces, with long-lived ones on top, or each tier by itself`,
+        `${where}, column "measure": short-lived traces would be charged twice, since traces include them: see ${twice.where ?? "a stored price"} (${describePrice(twice.price)}). Price either all traces, with long-lived ones on top, or each tier separately`,
       );
     }
     others.push({ where, price });

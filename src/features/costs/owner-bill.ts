@@ -201,16 +201,16 @@ export function describeBillByOwner(month: CalendarMonth, of: BillByOwner): stri
     without.length > 0 &&
       `Not in the cost, in whole or in part: ${without.join(", ")}. \`usage-etl bill ${month.name}\` says why.`,
     state.daysMissing > 0 &&
-      `Not loaded: ${counted(state.daysMissing, "day")} of workspaces. What is missing counts for nobody.`,
+      `Not loaded: ${counted(state.daysMissing, "day")} of workspaces. Missing usage is charged to nobody.`,
     state.daysUndivided > 0 &&
-      `Not loaded by ${DIMENSIONS[divideBy ?? "project"].title}: ${counted(state.daysUndivided, "day")} of workspaces. There, all traces count for who has the rest of the workspace.`,
+      `Not loaded by ${DIMENSIONS[divideBy ?? "project"].title}: ${counted(state.daysUndivided, "day")} of workspaces. There, all traces go to the owner of the rest of the workspace.`,
     // Days that are not loaded are not final.
     state.daysMissing + state.daysUndivided === 0 &&
       state.open.length > 0 &&
       `Not final: ${rangesOf(state.open).map(daysText).join(", ")}.`,
     divideBy === null &&
       owners.length > 0 &&
-      "No owner file is applied, so nothing has an owner. `usage-etl owners suggest` lists what there is, with rules for it.",
+      "No owner file is applied, so no usage has an owner. `usage-etl owners suggest` lists usage, with rules for it.",
   );
 }
 

@@ -68,7 +68,7 @@ async function importFile(
     { ...counts, stored: stored.length },
     ({ added, unchanged, removed, charges, chargesChanged }) =>
       `${counted(added, "price")} added, ${unchanged} unchanged, ${removed} removed; ${stored.length} stored.\n` +
-      `Daily costs were computed anew: ${charges} stored, ${chargesChanged} new, changed or removed.`,
+      `Daily costs were computed again: ${charges} stored, ${chargesChanged} new, changed or removed.`,
   );
   for (const note of await notesOf(store.db, stored)) output.note(note);
 }
@@ -126,7 +126,7 @@ export async function notesOf(db: Database, stored: readonly Price[]): Promise<s
   const together = sharedDays(stored);
   if (together !== undefined) {
     notes.push(
-      `${together} are valid on the same days. Each is charged for everything that it counts on those days. If one was to take the place of the other, import the whole file with --replace: it removes prices that the file does not hold.`,
+      `${together} are valid on the same days. Each is charged for everything that it counts on those days. If one should replace the other, import the whole file with --replace: it removes prices that the file does not hold.`,
     );
   }
   if (stored.some((price) => measureOf(price) === "agent_uptime_seconds")) {
@@ -137,13 +137,13 @@ export async function notesOf(db: Database, stored: readonly Price[]): Promise<s
   const unitsSince = await deploymentUnitsSince(db);
   if (stored.some((price) => isOnNoInvoice(price, unitsSince))) {
     notes.push(
-      `From ${unitsSince} on deployments are charged by compute and storage units (LCU, LSU). What the prices of runs and uptime come to from then on is an estimate that no invoice has.`,
+      `From ${unitsSince} on deployments are charged by compute and storage units (LCU, LSU). From then on, costs of runs and uptime are estimates that no invoice has.`,
     );
   }
   const adjusted = await adjustedCosts(db);
   if (adjusted.length > 0) {
     notes.push(
-      `Closed months keep their cost. Today's prices and counts give another: ${adjusted.join(", ")}. See reporting_detail.fct_close_cost.`,
+      `Closed months keep their cost. Today's prices and counts would give another: ${adjusted.join(", ")}. See reporting_detail.fct_close_cost.`,
     );
   }
   const costless = await costlessMonths(db);

@@ -73,7 +73,7 @@ export function describeTotals(result: TotalsResult): string {
   const [from, to] = [instant(range.start), instant(range.end)];
   const waiting = (of: { daysWaiting: number; daysNotFinal: number }) => {
     const days = Math.max(0, of.daysWaiting - of.daysNotFinal);
-    if (days === 0) return "No day waits for its check.";
+    if (days === 0) return "No day is waiting for its check.";
     return `${days} wait until enough whole weeks around them are final, which is no gap.`;
   };
   // Tiers become final later, so their check ends earlier.
@@ -84,13 +84,13 @@ export function describeTotals(result: TotalsResult): string {
     `${from} to ${to}: ${result.requests} requests proved ${count(result.daysProved)} daily figures. ` +
       `${waiting(result)} ${result.restated} figures of all usage restated, ${result.differences} differences.`,
     result.miscounted > 0 &&
-      `${count(result.miscounted)} months of a workspace and dimension hold other records than loads wrote: something else changed them. That time is provisional now, and \`usage-etl sync\` asks for it again.`,
+      `${count(result.miscounted)} months of a workspace and dimension have records that no load wrote: something else changed them. That time is provisional now, and \`usage-etl sync\` requests it again.`,
     result.daysDisproved > 0 &&
-      `Not proved: ${result.daysDisproved} daily figures in which a difference is left.`,
+      `Not proved: ${result.daysDisproved} daily figures with a remaining difference.`,
     others.flatMap((one) => [
       `${METER_NAME[one.meter]}${untilOf(one)}: ${count(one.daysProved)} daily figures proved. ${waiting(one)}`,
       one.daysDisproved > 0 &&
-        `Not proved: ${METER_NAME[one.meter]}, ${one.daysDisproved} daily figures in which a difference is left.`,
+        `Not proved: ${METER_NAME[one.meter]}, ${one.daysDisproved} daily figures with a remaining difference.`,
     ]),
     tierDays !== undefined &&
       `Long-lived and short-lived traces were added up and compared with all on ${count(tierDays)} workspace days.`,

@@ -35,7 +35,7 @@ export function failureList(
       html`<p><strong>${span(one)}</strong> by ${one.stride}, dimension ${dimensionTitle(one.groupBy)}: ${one.state} with code <code>${one.code}</code>.</p>
       ${said(one.message, masked)}
       <p><strong>What to do:</strong> ${prose(stepAbout(one.code))}</p>
-      <p>Attempts: ${count(one.attempts)}. Last: ${instant(one.failedAt)}, fetch ${count(one.fetchNumber)}. Next: ${isRequested ? html`with the first sync after ${instant(one.retryAt)}` : "none, because no sync asks for it"}.</p>`,
+      <p>Attempts: ${count(one.attempts)}. Last: ${instant(one.failedAt)}, fetch ${count(one.fetchNumber)}. Next: ${isRequested ? html`with the first sync after ${instant(one.retryAt)}` : "none, because no sync requests it"}.</p>`,
     ),
   )}`;
 }

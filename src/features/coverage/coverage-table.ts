@@ -55,7 +55,7 @@ function head({ start }: Interval, length: ColumnLength): Html {
 const ACCESS = {
   read: "",
   unlisted: "left the listing: no sync loads it",
-  not_configured: "not configured any more: no sync loads it",
+  not_configured: "no longer configured: no sync loads it",
 };
 
 function line(row: Row, shown: Shown): Html {

@@ -1,4 +1,4 @@
-const PASSING = "A passing fault outlasted every attempt. Syncs retry it. To request it now, retry.";
+const PASSING = "A temporary fault outlasted every attempt. Syncs retry it. To request it now, retry.";
 
 const STEPS: Readonly<Record<string, string>> = {
   server_error: PASSING,
@@ -8,12 +8,12 @@ const STEPS: Readonly<Record<string, string>> = {
   response_too_large:
     "Raise USAGE_RESPONSE_LIMIT if usage is really that large. Else report it to the platform.",
   response_invalid:
-    "Report a bad record to the platform: all other buckets are loaded. If the whole response is foreign, look at USAGE_BASE_URL and proxies.",
+    "Report a bad record to the platform: all other buckets are loaded. If the response is not the platform's at all, check USAGE_BASE_URL and proxies.",
   request_refused: "Read the message: it holds the platform's own words. Then retry.",
   redirect_refused: "Set USAGE_BASE_URL to that host if it is right, then retry.",
   workspace_unverified:
     "Give the key access to that workspace, or leave it out: `usage-etl status` names those that no response ever named. Then retry.",
-  window_unconfirmed: "Nothing: it is fetched again after an hour. To ask now, retry.",
+  window_unconfirmed: "Nothing: it is fetched again after an hour. To request it now, retry.",
   task_poisoned: "Look at the logs of the workers that took it, then retry.",
   bucket_missing: "Report it to the platform.",
   workspace_unasked: "Report it to the platform.",

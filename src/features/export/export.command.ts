@@ -60,7 +60,7 @@ export function define(command: Command): void {
         .default("csv"),
     )
     .addOption(bomOption({ format: "csv" }))
-    .option("--no-formula-guard", "leave CSV cells as they are that a spreadsheet would run as a formula")
+    .option("--no-formula-guard", "do not change CSV cells that a spreadsheet would run as a formula")
     .option("--out <file>", "file, written completely or not at all; default: standard output")
     .action(inSession(run));
 }

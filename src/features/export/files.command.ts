@@ -100,7 +100,7 @@ async function check(session: Session, options: FilesOptions): Promise<number> {
     linesOf([
       ...checked.flatMap(({ source, asOf, files, rows, wrong }) => {
         const result =
-          wrong.length === 0 ? "all as the manifest says." : `${wrong.length} are not as the manifest says:`;
+          wrong.length === 0 ? "all match the manifest." : `${wrong.length} differ from the manifest:`;
         return [
           `${source}: ${files} files with ${count(rows)} rows, as of ${asOf}: ${result}`,
           ...wrong.slice(0, MOST_LISTED).map(({ path, problem }) => `  ${problem} ${path}`),

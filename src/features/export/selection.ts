@@ -58,7 +58,7 @@ async function viewOf(db: Database, requested: string): Promise<View> {
     });
   }
   if (found === undefined && known.length > 0) {
-    const next = `Names that are spelled like it: ${mostAlike(name, known, 5).join(", ")}. docs/bi.md lists all ${known.length}.`;
+    const next = `Names that are spelled like it: ${mostAlike(name, known, 5).join(", ")}. docs/reference/views.md lists all ${known.length}.`;
     throw unknownName({ code: "view_unknown", what: "view", name, known, next });
   }
   const reader = await readerOf(db);

@@ -89,7 +89,7 @@ function forecastIn({ currency, forecast }: MonthBudget): string {
 function stateOf(one: MonthBudget): Html {
   const { reached, daysMissing, isPriced, currency, amount, forecast, passed, countedFrom, isOver } = one;
   if (one.period === null)
-    return html`no billing period of ${one.source} is known: the platform was not asked, or shows none`;
+    return html`no billing period of ${one.source} is known: the platform was not read, or shows none`;
   if (countedFrom === null) return html`no day of it is known`;
   if (!isPriced) return html`nothing has a price in ${currency}, so nothing counts`;
   const unloaded = missingOf(one);

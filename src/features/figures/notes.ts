@@ -96,7 +96,7 @@ function undivided({ divided }: Report): Note | undefined {
   if (divided === undefined || divided.missing.length === 0) return undefined;
   return {
     kind: "warn",
-    text: `Not loaded by ${DIMENSIONS[divided.by].title}: ${intervalsShown(divided.missing)}. There, all traces count for who has the rest of the workspace.`,
+    text: `Not loaded by ${DIMENSIONS[divided.by].title}: ${intervalsShown(divided.missing)}. There, all traces go to the owner of the rest of the workspace.`,
   };
 }
 
@@ -160,7 +160,7 @@ async function sinceCloses(db: Database, question: Question): Promise<Note[]> {
       .map(({ month, more }) => {
         const by = `${centsShown(amountOf(more.replace("-", "")))} ${currency} ${more.startsWith("-") ? "less" : "more"}`;
         return info(
-          `What is asked for of ${monthTitle({ start: month })} costs ${by} now than when it was closed. These costs are those of the close: bills of later months have the difference as corrections.`,
+          `The requested usage of ${monthTitle({ start: month })} costs ${by} now than when it was closed. These costs are those of the close: bills of later months have the difference as corrections.`,
           link(month),
         );
       });
@@ -170,7 +170,7 @@ async function sinceCloses(db: Database, question: Question): Promise<Note[]> {
   return changed.map(({ month, closedTraces, netTraces, hasCosts }) => {
     const whose = workspace === undefined ? "all workspaces" : "this workspace";
     return info(
-      `${monthTitle({ start: month })} was closed with ${counted(closedTraces, "trace")} of ${whose}. ${Math.abs(netTraces).toLocaleString("en-US")} ${netTraces > 0 ? "more" : "fewer"} are counted since then, and these figures are those of now.${hasCosts ? " Its costs are those of the close." : ""}`,
+      `${monthTitle({ start: month })} was closed with ${counted(closedTraces, "trace")} of ${whose}. ${Math.abs(netTraces).toLocaleString("en-US")} ${netTraces > 0 ? "more" : "fewer"} are counted since then, and these are today's figures.${hasCosts ? " Its costs are those of the close." : ""}`,
       link(month),
     );
   });

@@ -125,7 +125,7 @@ export function idTable(report: Report, beside: readonly Report[] = [], { asClos
 function sortedHead(question: Question, sort: Question["sort"], label: Html, below: Html | "" = ""): Html {
   if (question.sort === sort)
     return html`<th scope="col" class="number" aria-sort="descending">${label} <span aria-hidden="true">↓</span>${below}</th>`;
-  const title = sort === "growth" ? "Sort by what grew most" : "Sort by what there is most of";
+  const title = sort === "growth" ? "Sort by growth" : "Sort by amount";
   return html`<th scope="col" class="number"><a href="${addressOf(question, { sort })}" title="${title}">${label}</a>${below}</th>`;
 }
 

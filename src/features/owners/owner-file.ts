@@ -27,10 +27,10 @@ const text = z
   .regex(/\S/, "is empty")
   .max(1000, "has more than 1,000 characters")
   .refine((value) => !/\p{Cc}/u.test(value), "has a control character");
-const owner = text.refine((value) => value !== UNALLOCATED, "is the word for what has no owner");
+const owner = text.refine((value) => value !== UNALLOCATED, "is reserved for usage without an owner");
 const costCenter = text.refine(
   (value) => value !== NO_COST_CENTER,
-  "is the word for no cost centre: leave it out",
+  "is reserved for usage without a cost centre: leave it out",
 );
 const day = text.refine(isDay, "is not a day such as 2026-10-01");
 const shareText = text.refine(
@@ -165,7 +165,7 @@ function yamlForm(file: string, content: string): OwnerForm {
 
 /** The parser is recursive and fails on a file that is nested too deep. */
 function reasonOf({ code, message }: YAMLParseError): string {
-  return code === "RESOURCE_EXHAUSTION" ? "it is nested too deep" : (message.split("\n")[0] ?? "");
+  return code === "RESOURCE_EXHAUSTION" ? "it is nested too deeply" : (message.split("\n")[0] ?? "");
 }
 
 function plainOf(file: string, document: Document): unknown {

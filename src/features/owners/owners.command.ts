@@ -130,9 +130,9 @@ function describeOutcome(
     closed.length > 0 &&
       `Closed months keep their totals, but their division ${isPlan ? "would change" : "changed"}: ${closed.join(", ")}.`,
     idle.length > 0 &&
-      `These rules decide nothing now, since nothing matches them or earlier rules decide all of it: ${linesShown(idle)}.`,
+      `These rules have no effect now, because nothing matches them or earlier rules match all of it: ${linesShown(idle)}.`,
     idleBudgets.length > 0 &&
-      `These budgets count nothing now, since nothing is known that they are about, or nothing has a price in their currency: ${linesShown(idleBudgets)}.`,
+      `These budgets count nothing now, because their subject is unknown, or nothing has a price in their currency: ${linesShown(idleBudgets)}.`,
     routesOfNobody.map(
       ({ line, route, owners }) =>
         `Line ${line}: route ${route} is for ${owners.join(" and ")}, but no rule of the owner file in force assigns usage to such an owner.`,
@@ -301,7 +301,7 @@ async function suggest(
           describeUnallocated(shown),
           hidden > 0 && `and ${hidden} more: --json lists all.`,
           "",
-          "Rules for an owner file. Replace TEAM with who pays. The first rule that matches",
+          "Rules for an owner file. Replace TEAM with the team that pays. The first rule that matches",
           "decides, so those of whole workspaces come last.",
           // Parts that the list leaves out follow the rule of their workspace.
           rulesFor([...shown, ...found.slice(SUGGESTED).map(wholeWorkspace)]).map((line) => `  ${line}`),

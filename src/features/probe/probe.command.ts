@@ -23,7 +23,7 @@ interface ProbeOptions extends Omit<ProbeRequest, "deployment" | "key"> {
 }
 
 export const examples = [
-  ["probe --project agent-server", "names what it would send"],
+  ["probe --project agent-server", "shows what it would send"],
   ["probe --project agent-server --yes --within PT2H", "sends it, and waits longer for billing"],
 ] as const;
 

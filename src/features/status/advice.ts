@@ -223,7 +223,7 @@ function onDays(at: Situation): Advice | undefined {
   if (at.unread.length > 0) {
     const [first] = at.unread;
     const more = at.unread.length > 1 ? ` and ${at.unread.length - 1} more` : "";
-    const give = `The key lost access to workspace ${first}${more}. Give it back: the next sync loads what is missing.`;
+    const give = `The key lost access to workspace ${first}${more}. Restore it: the next sync loads what is missing.`;
     return {
       ...advice("warn", give, `usage-etl doctor`, `/coverage?${where}`),
       alerts: { kinds: ["access_lost"], isWhole: false },
@@ -246,7 +246,7 @@ function onDays(at: Situation): Advice | undefined {
   const [unknown] = trust.unknownMeters;
   if (unknown !== undefined) {
     const { meter, evidence } = unknown;
-    const why = `It is not known whether the server counts ${METER_NAME[meter]}: ${evidence}. Each sync asks again.`;
+    const why = `It is not known whether the server counts ${METER_NAME[meter]}: ${evidence}. Each sync tests it again.`;
     return {
       ...advice("warn", why, `usage-etl doctor${sourceFlags}`),
       alerts: { kinds: [METER_NOT_KNOWN], isWhole: trust.unknownMeters.length === 1 },
@@ -282,7 +282,7 @@ function onFigures(at: Situation): Advice | undefined {
     return advice("warn", repair, command, `/differences?${where}`);
   }
   if (trust.disagreements > 0) {
-    const request = `The platform contradicts itself on ${counted(trust.disagreements, "count")}. Ask its support, or accept ${them(trust.disagreements)} when you close.`;
+    const request = `The platform contradicts itself on ${counted(trust.disagreements, "count")}. Contact its support, or accept ${them(trust.disagreements)} when you close.`;
     return { ...advice("warn", request, undefined, `/differences?${where}`), alerts: CONTRADICTIONS };
   }
   if (at.unpriced) {
@@ -309,7 +309,7 @@ function onFigures(at: Situation): Advice | undefined {
   }
   if (trust.disagreementsSince > 0) {
     const many = counted(trust.disagreementsSince, "count");
-    const request = `The platform contradicts itself on ${many} of closed months, found since they were closed. Ask its support.`;
+    const request = `The platform contradicts itself on ${many} of closed months, found since they were closed. Contact its support.`;
     return { ...advice("warn", request, undefined, `/differences?${where}`), alerts: CONTRADICTIONS };
   }
   // With a schedule, the service compares days at night.

@@ -281,7 +281,7 @@ function firstLines(lines: readonly string[], ofWhat: string): string[] {
 function describeLost(all: readonly LostWorkspace[]): string[] {
   const lines = all.map((one) => {
     const { workspaceId, zeros, firstDay, lastDay, closedMonths } = one;
-    const withdrawn = `${zeros} zero values are no longer trusted, ${firstDay} to ${lastDay}. They are fetched again when access is proven.`;
+    const withdrawn = `${zeros} zeros are no longer trusted, ${firstDay} to ${lastDay}. They are fetched again when access is proven.`;
     const closed = `Closed months with such days: ${closedMonths.join(", ")}.`;
     return [
       `Workspace ${workspaceId}: ${whatIsLost(one)}`,
@@ -295,6 +295,6 @@ function describeLost(all: readonly LostWorkspace[]): string[] {
 function whatIsLost({ isUnread, isUnlisted }: LostWorkspace): string {
   const listed = isUnlisted ? "The platform no longer lists it, though it is not deleted." : "";
   if (isUnread)
-    return `the key reads no usage of it any more. What is loaded stays, and nothing is zero because of that. ${listed}`.trim();
+    return `the key no longer reads its usage. Loaded usage stays, and nothing becomes zero because of that. ${listed}`.trim();
   return isUnlisted ? listed.replace("The", "the") : "the key had lost access.";
 }

@@ -16,7 +16,7 @@ import { describeInShort, describeStatus, exitOfStatus, type ShownStatus } from 
 
 export const examples = [
   ["status", "all sources"],
-  ["status --source emea", "all that is known of one source"],
+  ["status --source emea", "everything about one source"],
 ] as const;
 
 export function define(command: Command): void {
@@ -26,7 +26,7 @@ export function define(command: Command): void {
 function describeAll(all: readonly ShownStatus[], now: number): string {
   const [first] = all;
   if (first === undefined || all.length === 1) return all.map((one) => describeStatus(one, now)).join();
-  const more = `\`usage-etl status --source ${first.source}\` shows all that is known of a source.`;
+  const more = `\`usage-etl status --source ${first.source}\` shows everything about a source.`;
   return [...all.map((one) => describeInShort(one, now)), more].join("\n\n");
 }
 

@@ -52,7 +52,7 @@ const REFUSED: Condition = {
   count: 1,
   newest: 0,
   message: "The platform refuses the key.",
-  over: "the platform takes the key again",
+  over: "the platform accepts the key again",
 };
 
 async function notify({ failure, isFiring = true }: { failure?: Error; isFiring?: boolean } = {}) {

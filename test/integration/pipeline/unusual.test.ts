@@ -148,7 +148,5 @@ test("an alert ends when no day of the last two weeks is unusual, names five day
   await sql`update usage.dated_record set traces = 1000 where traces = 9400`.execute(store.db);
   await sql`update usage.coverage set fetched_at = fetched_at + interval '1 second'`.execute(store.db);
   expect(await raise()).toEqual({ notified: 0, ended: 1 });
-  expect(heard[1]?.text).toBe(
-    "OK usage-etl default: no day that is loaded of the last two weeks is unusual.",
-  );
+  expect(heard[1]?.text).toBe("OK usage-etl default: no loaded day of the last two weeks is unusual.");
 });

@@ -33,7 +33,7 @@ test("where nothing is configured, a command has the servers, sources and settin
   const { environment, demo, note } = await commandEnvironment({ REDIS_URL: " ", PATH: "/bin" }, dir);
   expect([demo, note]).toEqual([
     "runs",
-    `Nothing is configured here, so this uses the demo that runs (process ${process.pid}). Its pages: ${DEMO.pages}`,
+    `Nothing is configured here, so this uses the running demo (process ${process.pid}). Its pages: ${DEMO.pages}`,
   ]);
   const config = readConfig(environment);
   expect(config.databaseUrl?.reveal()).toBe(DEMO.databaseUrl);

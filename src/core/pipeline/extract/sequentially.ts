@@ -51,7 +51,7 @@ export function createDownDetector(): (gaveUp: PlatformError | undefined) => voi
     throw new UnreachableError({
       code: "platform_unreachable",
       message: `${GIVE_UP_AFTER} fetch tasks in a row failed after every attempt, the last with: ${gaveUp.message}`,
-      next: "See whether the platform is up. What was loaded stays, and the next sync goes on from there.",
+      next: "Check whether the platform is up. Loaded days are kept, and the next sync continues.",
       retryable: true,
       cause: gaveUp,
     });

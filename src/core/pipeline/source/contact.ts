@@ -119,7 +119,7 @@ export function reportLost({ config, log }: Contacted, lost: readonly LostWorksp
     if (zeros > 0) {
       log.warn(
         { code: "zeros_invalidated", ...about, zeros },
-        "The key lost access to a workspace. Its zeros since the last proof of access are withdrawn and unverified.",
+        "The key lost access to a workspace. Its zeros since the last proof of access are unverified.",
       );
     }
   }
@@ -197,7 +197,7 @@ export function notShownError(slug: string, ids: readonly string[]): UsageError 
   return new UsageError({
     code: "workspace_not_shown",
     message:
-      `Source ${slug} is asked to load workspace ${ids.join(", ")}, which the platform does not show: ` +
+      `Source ${slug} is configured to load workspace ${ids.join(", ")}, which the platform does not show: ` +
       "no listing and no usage names it.",
     next: `Correct USAGE_WORKSPACE_IDS, or give the key access to the workspace. If it exists and has no usage yet, run \`usage-etl workspace add ${first} --source ${slug} --force\`.`,
   });

@@ -115,12 +115,12 @@ async function learnTiers(source: OpenSource): Promise<Lesson> {
   const { traces, longlived, shortlived } = sums;
   const figures = `${count(traces)} traces, ${count(longlived)} long-lived, ${count(shortlived)} short-lived`;
   if (longlived === traces && shortlived === traces)
-    return { state: "not_counted", evidence: `it answers all traces for each tier: ${figures}` };
+    return { state: "not_counted", evidence: `each tier has all traces, so it ignores the tier: ${figures}` };
   if (longlived === 0) {
     const info = await sendRequest(source, () => source.billing.info({ signal: source.signal }));
     const version = info?.version ?? null;
     if (version !== null && isFrom(version, WITHOUT_TIERS)) {
-      const found = `version ${version} answers no long-lived trace, and`;
+      const found = `version ${version} returned no long-lived trace, and`;
       const since = WITHOUT_TIERS.join(".");
       if (info?.isSelfHosted === true)
         return {
@@ -307,7 +307,7 @@ function lessonOf(meter: Meter, error: PlatformError): Lesson {
     return { state: "not_counted", evidence: `it does not have it: ${message}` };
   // A first record without measures shows that the server ignores `kind`. A later one is only wrong.
   if (locations.includes("usage.0.measures"))
-    return { state: "not_counted", evidence: `it responds no measure of deployments: ${message}` };
+    return { state: "not_counted", evidence: `its response has no measure of deployments: ${message}` };
   // Records exist, so usage exists. Its load shows which of them cannot be read.
   if (METER[meter].isByWorkspace && error.isAboutRecords)
     return {

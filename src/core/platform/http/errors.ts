@@ -112,7 +112,7 @@ function nextOfStatus({ status, body }: ErrorResponse, context: RequestContext):
     case 403:
       // An organization's key has no workspace of its own.
       if (variable === CONTROL_PLANE && body.includes("org_scoped_key_requires_workspace"))
-        return "The key belongs to the organization. Set USAGE_WORKSPACE_ID to the workspace that is meant.";
+        return "The key belongs to the organization. Set USAGE_WORKSPACE_ID to the workspace of the request.";
       return [
         `Check that ${variable} is the host of the key's own region (the usual cause is the wrong region's host),`,
         rightsOf(variable),

@@ -51,7 +51,7 @@ export function tooManyPagesError(limit: number): ResponseError {
   return new ResponseError({
     code: "response_too_large",
     message: `the response has more than ${limit.toLocaleString("en-US")} pages and was not read to its end`,
-    next: "A server whose pages never end is at fault. Request a narrower range to see which days it responds.",
+    next: "A server whose pages never end is at fault. Request a narrower range to find the days that can be loaded.",
   });
 }
 

@@ -42,7 +42,7 @@ test("a server that counts fewer by workspace than by project is told, and asked
     });
     return stdout.replaceAll(/\s+/g, " ");
   };
-  const LINE = "some dimension names more traces than its workspace has, so each is asked for in every sync";
+  const LINE = "a dimension has more traces than its workspace, so every sync requests all of them";
   expect(await doctor()).not.toContain(LINE);
 
   const { findings } = await checkTotals(await bench.open(), "all");
@@ -74,7 +74,7 @@ test("a server that keeps its counts by workspace for an hour shows other dimens
   await sync();
   const sender = senderOn(bench.standin, BUSY, bench.today - DAY_MS);
   bench.standin.ledger.change(sender, 5);
-  // Its sums say that nothing changed, so nothing is asked for before the time is over.
+  // Its sums say that nothing changed, so nothing is requested before the time is over.
   await sync();
   expect(await wrong(bench)).not.toEqual([]);
   await pass(bench, KEPT_MINUTES + 1);

@@ -36,7 +36,7 @@ test("what still adds up to its workspaces is not asked for by a sync, until its
   expect(again.run.failures).toEqual([]);
   const unasked = again.run.counts.reduce((sum, one) => sum + one.unasked, 0);
   expect(unasked + few).toBe(all);
-  expect(describeRun(again.run)).toContain("\nnot asked: what is stored still adds up");
+  expect(describeRun(again.run)).toContain("\nnot requested: stored figures still match");
   expect(describeRun(first.run)).not.toContain("not asked");
 
   const wanted = [{ stride: "day", range: { start: bench.today - DAY_MS, end: bench.today } }] as const;

@@ -41,7 +41,7 @@ test("a server that does not say whether it is self-hosted, and responds no long
   expect(source.meters.has("longlived")).toBe(false);
   expect((await knownMeters(bench)).find(({ meter }) => meter === "longlived")).toMatchObject({
     state: "not_known",
-    evidence: expect.stringMatching(/^version 0\.16\.0 answers no long-lived trace, and it is not known/),
+    evidence: expect.stringMatching(/^version 0\.16\.0 returned no long-lived trace, and it is not known/),
   });
   // Not for a day: the next sync asks again, and it may name itself then.
   await learnMeters(await bench.open(EVERYTHING));

@@ -94,7 +94,7 @@ test.each([
   [
     "a server that ignores the parameters",
     { contract: "tiered", unknownParameters: "ignore" },
-    /all traces for each tier/,
+    /each tier has all traces/,
     /no measure/,
   ],
   [

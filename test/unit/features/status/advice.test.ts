@@ -59,7 +59,7 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
   [
     "a contradiction in a closed month that nobody accepted",
     { trust: { ...SINCE, comparedUntil: "2026-04-10" }, nextSync: null },
-    "contradicts itself on 1 count of closed months, found since they were closed. Ask its support.",
+    "contradicts itself on 1 count of closed months, found since they were closed. Contact its support.",
     undefined,
   ],
   [
@@ -100,7 +100,7 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
   [
     "a lost workspace",
     { trust: GAP, unread: ["w1", "w2", "w3"] },
-    "The key lost access to workspace w1 and 2 more. Give it back: the next sync loads what is missing.",
+    "The key lost access to workspace w1 and 2 more. Restore it: the next sync loads what is missing.",
     "usage-etl doctor",
   ],
   [
