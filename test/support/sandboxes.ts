@@ -3,6 +3,7 @@ import type { FaultStep } from "../../src/features/standin/engine/faults.ts";
 import type { SandboxHour } from "../../src/features/standin/engine/sandboxes.ts";
 import { now } from "./clock.ts";
 import { type Bench, setup } from "./source.ts";
+import { SANDBOX_FAULTS } from "./wrong-bodies.ts";
 
 export const ALL = { settings: { meters: ["traces", "sandboxes"] } } as const;
 
@@ -47,11 +48,10 @@ export async function inViews({ sql }: Bench, by: "workspace" | "sandbox"): Prom
 }
 
 export const PATH = "/sandboxes/usage/";
-export const fault = (
-  wrong: Extract<FaultStep["fault"], { kind: "sandbox" }>["wrong"],
-  times = 1,
-): FaultStep => ({
-  fault: { kind: "sandbox", wrong },
+export const fault = (wrong: keyof typeof SANDBOX_FAULTS, times = 1): FaultStep => ({
+  fault: SANDBOX_FAULTS[wrong],
   match: { path: PATH, query: { granularity: "HOUR" } },
   times,
+  // The first request has no cursor.
+  skip: wrong === "cursor-expired" ? 1 : 0,
 });

@@ -7,7 +7,6 @@ import { DEFAULT_SETTINGS, type Settings } from "./engine/settings.ts";
 import { World, type WorldOptions } from "./engine/world.ts";
 import { open } from "./http/route.ts";
 import { agentToAgent } from "./routes/a2a.ts";
-import { admin } from "./routes/admin.ts";
 import { assistants } from "./routes/assistants.ts";
 import { auditLog } from "./routes/audit-log.ts";
 import { billing } from "./routes/billing.ts";
@@ -110,7 +109,6 @@ function build(world: World): FastifyInstance {
     ...threads(engine, isLive),
     ...assistants(isLive),
     ...agentToAgent(world, engine),
-    ...admin(world),
     ...invoices(world),
   ]);
   app.setNotFoundHandler((request, reply) => {

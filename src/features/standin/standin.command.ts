@@ -79,5 +79,7 @@ function faultShare(text: string, before: Record<string, number> | undefined): R
       `It is not one of ${faultNames.join(", ")} with a share, such as 500=0.1.`,
     );
   }
-  return { ...before, [name]: value };
+  const shares = { ...before, [name]: value };
+  if (Object.values(shares).reduce((sum, one) => sum + one, 0) <= 1) return shares;
+  throw new InvalidArgumentError("The shares add up to more than 1.");
 }

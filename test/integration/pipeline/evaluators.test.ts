@@ -6,6 +6,7 @@ import type { FaultStep } from "../../../src/features/standin/engine/faults.ts";
 import { createPrices } from "../../support/charges.ts";
 import { setupPages } from "../../support/pages.ts";
 import { type Bench, setup } from "../../support/source.ts";
+import { EVALUATOR_FAULTS } from "../../support/wrong-bodies.ts";
 
 const ALL = { settings: { meters: ["traces", "evaluators"] } } as const;
 
@@ -50,9 +51,8 @@ async function inViews({ sql }: Bench, by: By): Promise<string[]> {
 }
 
 const PATH = "/evaluators/spend";
-type Wrong = Extract<FaultStep["fault"], { kind: "evaluators" }>["wrong"];
-const fault = (wrong: Wrong, times = 1): FaultStep => ({
-  fault: { kind: "evaluators", wrong },
+const fault = (wrong: keyof typeof EVALUATOR_FAULTS, times = 1): FaultStep => ({
+  fault: EVALUATOR_FAULTS[wrong],
   match: { path: PATH },
   times,
 });

@@ -1,4 +1,3 @@
-import type { Fault } from "../engine/faults.ts";
 import { bucketOf, type DeploymentMeasure, deploymentMeasures, type TraceTier } from "../engine/ledger.ts";
 import type { Stream, Workspace } from "../engine/organisation.ts";
 import { keepsLonglived } from "../engine/settings.ts";
@@ -27,29 +26,13 @@ export interface Usage {
   readonly stride: StrideName;
   /** Sorted by time, then in the organization's order (our guess). */
   readonly rows: readonly UsageRow[];
-  readonly missing?: Measure;
 }
-
-export function responded(world: World, query: UsageQuery, format: Format, fault: Fault | null): Usage {
-  const usage = usageOf(world, query, { isCoarser: fault?.kind === "stride", format });
-  if (fault?.kind !== "measure") return usage;
-  const spoilt = usage.rows.map((row) => {
-    const { [SPOILT]: right = 0, ...others } = row.measured;
-    if (fault.wrong === "missing") return { ...row, measured: others };
-    const impossible = fault.wrong === "negative" ? -1 - right : right + 0.5;
-    return { ...row, measured: { ...row.measured, [SPOILT]: impossible } };
-  });
-  return fault.wrong === "missing" ? { ...usage, rows: spoilt, missing: SPOILT } : { ...usage, rows: spoilt };
-}
-
-/** A fault leaves this measure out or makes it impossible. */
-const SPOILT = "agent_uptime_seconds";
 
 /**
  * Unknown and unreadable workspaces are left out without an error. Records without a workspace are merged by id
  * (docs/platform.md, Records). `isCoarser`: a fault responds in the next coarser stride.
  */
-function usageOf(
+export function usageOf(
   world: World,
   query: UsageQuery,
   { isCoarser, format }: { isCoarser: boolean; format: Format },

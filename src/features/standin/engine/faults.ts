@@ -1,118 +1,67 @@
-import { z } from "zod";
-import { EVALUATOR_SPEND } from "./evaluators.ts";
+import type { Asked } from "./deviation.ts";
 import { dice } from "./random.ts";
-import { SANDBOX_COSTS } from "./sandboxes.ts";
-import { instantOf, strideNames, strideOf } from "./stride.ts";
-import { TAGGINGS } from "./tags.ts";
+import { instantOf, type StrideName, strideOf } from "./stride.ts";
 
-/** A script applies to the next matching requests. Rates apply at random, from a seed. */
-const faultSchema = z.discriminatedUnion("kind", [
-  /** `retry_after`: seconds or an HTTP date. With status 200, the body is not one of the platform. */
-  z.strictObject({
-    kind: z.literal("status"),
-    status: z.int().min(200).max(599),
-    retry_after: z.union([z.string(), z.number()]).optional(),
-    body: z.string().optional(),
-    content_type: z.string().optional(),
-  }),
-  z.strictObject({ kind: z.literal("reset") }),
-  z.strictObject({ kind: z.literal("hang") }),
+export type Fault =
+  | {
+      readonly kind: "status";
+      readonly status: number;
+      /** Seconds or an HTTP date. */
+      readonly retry_after?: string | number | undefined;
+      /** With status 200, a body that is not one of the platform. */
+      readonly body?: string | undefined;
+      readonly content_type?: string | undefined;
+    }
+  | { readonly kind: "reset" | "hang" }
   /**
    * Cuts the body. `framing`: `length` (Content-Length is larger), `chunked` (no last chunk), `close` (no length), `gzip` (no
    * gzip trailer; only for clients that accept gzip). `at`: after half of the bytes, after the last line of the first half, or
    * after all bytes but before the end mark.
    */
-  z.strictObject({
-    kind: z.literal("cut"),
-    framing: z.enum(["length", "chunked", "close", "gzip"]),
-    at: z.enum(["half", "line", "all"]).default("half"),
-  }),
-  z.strictObject({ kind: z.literal("slow"), ms: z.number().min(0).max(600_000) }),
+  | {
+      readonly kind: "cut";
+      readonly framing: "length" | "chunked" | "close" | "gzip";
+      /** Default `half`. */
+      readonly at?: "half" | "line" | "all";
+    }
+  | { readonly kind: "slow"; readonly ms: number }
   /** Sends the whole body in this framing. */
-  z.strictObject({ kind: z.literal("whole"), framing: z.enum(["chunked", "close"]) }),
+  | { readonly kind: "whole"; readonly framing: "chunked" | "close" }
   /** Right counts, in the next coarser stride. */
-  z.strictObject({ kind: z.literal("stride") }),
-  /** The uptime of deployments is missing or impossible. */
-  z.strictObject({ kind: z.literal("measure"), wrong: z.enum(["missing", "negative", "fractional"]) }),
-  /**
-   * Sandbox costs. `empty-page`: a cursor without items, as the platform may send. `repeated-page`: the same items again.
-   * `endless`: the same page and cursor each time. `cursor-expired`: a cursor is refused. `no-cursor`: `next_cursor` is
-   * missing, even if pages follow. Other faults change the first item: `lcu` is null, negative or has 30 decimals, or
-   * `period_start` is 17 minutes late. `standard`: its standard units are negative and a number.
-   */
-  z.strictObject({
-    kind: z.literal("sandbox"),
-    wrong: z.enum([
-      "empty-page",
-      "repeated-page",
-      "endless",
-      "cursor-expired",
-      "no-cursor",
-      "null",
-      "negative",
-      "many-digits",
-      "off-hour",
-      "standard",
-    ]),
-  }),
-  /**
-   * Evaluator spend. The first day has negative spend or a text, or a date before the period or twice. Or the first group is
-   * there twice or lacks the id of its rule. `foreign`: an object without any of the fields.
-   */
-  z.strictObject({
-    kind: z.literal("evaluators"),
-    wrong: z.enum([
-      "negative",
-      "not-a-number",
-      "other-day",
-      "day-twice",
-      "group-twice",
-      "no-rule",
-      "foreign",
-    ]),
-  }),
-  /** The first value has no key name, or has a project that no workspace has. */
-  z.strictObject({ kind: z.literal("tags"), wrong: z.enum(["no-key", "unknown-resource"]) }),
-]);
-export type Fault = z.output<typeof faultSchema>;
+  | { readonly kind: "stride" }
+  /** A response of status 200 with a changed body. */
+  | { readonly kind: "body"; readonly change: (body: string, query: Asked["query"]) => string };
 
-const meterFaultSchema = z.discriminatedUnion("kind", [
-  z.strictObject({ kind: z.literal("drop") }),
+/** Happens to the traces of runs. */
+export type MeterFault =
+  | { readonly kind: "drop" }
   /** Billed again after this time. */
-  z.strictObject({ kind: z.literal("double"), after_seconds: z.number().min(0).default(0) }),
+  | { readonly kind: "double"; readonly after_seconds: number }
   /** Billed after this time, in the hour of sending. */
-  z.strictObject({ kind: z.literal("late"), seconds: z.number().min(0) }),
+  | { readonly kind: "late"; readonly seconds: number }
   /** Billed to another project, user or key of the workspace. */
-  z.strictObject({ kind: z.enum(["project", "user", "key"]) }),
-]);
-export type MeterFault = z.output<typeof meterFaultSchema>;
+  | { readonly kind: "project" | "user" | "key" };
 
-const meterStepSchema = z.strictObject({
-  fault: meterFaultSchema,
-  times: z.int().min(1).default(1),
-  skip: z.int().min(0).default(0),
-});
+interface Step<F> {
+  readonly fault: F;
+  /** Default 1. */
+  readonly times?: number;
+  readonly skip?: number;
+}
 
-const instant = z.iso.datetime({ offset: true });
-
-const stepSchema = z.strictObject({
-  fault: faultSchema,
-  times: z.int().min(1).default(1),
-  skip: z.int().min(0).default(0),
-  /**
-   * `path`: part of the path. `query`: each parameter has this value, perhaps among others. `during`: the requested time
-   * overlaps. `stride`: that of the response.
-   */
-  match: z
-    .strictObject({
-      path: z.string().optional(),
-      query: z.record(z.string(), z.string()).optional(),
-      during: z.strictObject({ from: instant, to: instant }).optional(),
-      stride: z.enum(strideNames).optional(),
-    })
-    .default({}),
-});
-export type FaultStep = z.input<typeof stepSchema>;
+/** Applies to `times` matching requests after the first `skip`. All given conditions must match. */
+export interface FaultStep extends Step<Fault> {
+  readonly match?: {
+    /** Part of the path. */
+    readonly path?: string;
+    /** Each parameter has this value, perhaps among others. */
+    readonly query?: Readonly<Record<string, string>>;
+    /** The requested time overlaps. */
+    readonly during?: { readonly from: string; readonly to: string };
+    /** That of the response. */
+    readonly stride?: StrideName;
+  };
+}
 
 const NAMED = {
   "429": { kind: "status", status: 429 },
@@ -131,21 +80,14 @@ const NAMED = {
 export type FaultName = keyof typeof NAMED;
 export const faultNames = Object.keys(NAMED) as FaultName[];
 
-/** A request has one fault at most. */
-const ratesSchema = z
-  .partialRecord(z.enum(faultNames), z.number().min(0).max(1))
-  .refine(
-    (rates) => Object.values(rates).reduce((sum, rate) => sum + rate, 0) <= 1,
-    "rates add up to more than 1",
-  );
-
-export const faultOptionsSchema = z.strictObject({
-  seed: z.int().optional(),
-  rates: ratesSchema.optional(),
-  script: z.array(stepSchema).optional(),
-  metering: z.array(meterStepSchema).optional(),
-});
-export type FaultOptions = z.input<typeof faultOptionsSchema>;
+export interface FaultOptions {
+  readonly seed?: number | undefined;
+  /** Probability per request. A request has one fault at most. */
+  readonly rates?: Readonly<Partial<Record<FaultName, number>>> | undefined;
+  /** The first step that matches a request applies. */
+  readonly script?: readonly FaultStep[] | undefined;
+  readonly metering?: readonly Step<MeterFault>[] | undefined;
+}
 
 export interface FaultyRequest {
   readonly path: string;
@@ -155,19 +97,18 @@ export interface FaultyRequest {
 
 export class Faults {
   fired = 0;
-  #rates: z.output<typeof ratesSchema> = {};
-  #script: z.output<typeof stepSchema>[] = [];
-  #metering: z.output<typeof meterStepSchema>[] = [];
+  #rates: NonNullable<FaultOptions["rates"]> = {};
+  #script: Left<FaultStep>[] = [];
+  #metering: Left<Step<MeterFault>>[] = [];
   #roll = dice(1);
 
   constructor(options: FaultOptions = {}) {
     this.set(options);
   }
 
-  set(options: FaultOptions): void {
-    const { script = [], metering = [], rates, seed } = faultOptionsSchema.parse(options);
-    this.#script.push(...script);
-    this.#metering.push(...metering);
+  set({ script = [], metering = [], rates, seed }: FaultOptions): void {
+    this.#script.push(...script.map(leftOf));
+    this.#metering.push(...metering.map(leftOf));
     if (rates !== undefined) this.#rates = rates;
     if (seed !== undefined) this.#roll = dice(seed);
   }
@@ -207,10 +148,13 @@ export class Faults {
   }
 }
 
-function take<F, S extends { fault: F; times: number; skip: number }>(
-  steps: S[],
-  matches: (step: S) => boolean,
-): S["fault"] | null {
+type Left<S> = S & { times: number; skip: number };
+
+function leftOf<S extends Step<unknown>>(step: S): Left<S> {
+  return { times: 1, skip: 0, ...step };
+}
+
+function take<S extends Step<unknown>>(steps: Left<S>[], matches: (step: S) => boolean): S["fault"] | null {
   for (const step of steps) {
     if (!matches(step)) continue;
     if (step.skip > 0) {
@@ -224,7 +168,7 @@ function take<F, S extends { fault: F; times: number; skip: number }>(
   return null;
 }
 
-function matches({ match, fault }: z.output<typeof stepSchema>, request: FaultyRequest): boolean {
+function matches({ match = {}, fault }: FaultStep, request: FaultyRequest): boolean {
   if (!applies(fault, request)) return false;
   if (match.path !== undefined && !request.path.includes(match.path)) return false;
   if (!matchesTime(match, request)) return false;
@@ -233,10 +177,7 @@ function matches({ match, fault }: z.output<typeof stepSchema>, request: FaultyR
   );
 }
 
-function matchesTime(
-  { during, stride }: z.output<typeof stepSchema>["match"],
-  { query }: FaultyRequest,
-): boolean {
+function matchesTime({ during, stride }: NonNullable<FaultStep["match"]>, { query }: FaultyRequest): boolean {
   const at = (time: unknown) => instantOf(String(time)) ?? Number.NaN;
   const range = { start: at(query.start_time), end: at(query.end_time) };
   if (during !== undefined) {
@@ -246,18 +187,7 @@ function matchesTime(
   return stride === undefined || strideOf(range) === stride;
 }
 
-/** A gzip body is cut only for a client that accepts gzip. Other faults need a response with the part that they change. */
-function applies(fault: Fault, { path, query, acceptsGzip }: FaultyRequest): boolean {
-  if (fault.kind === "sandbox") {
-    // Only a cursor that the request has can be refused.
-    const isMet = fault.wrong !== "cursor-expired" || query.cursor !== undefined;
-    return path === SANDBOX_COSTS && isMet;
-  }
-  if (fault.kind === "evaluators") {
-    const hasRules = query.group_by === undefined || query.group_by === "run_rule";
-    return EVALUATOR_SPEND.includes(path) && (hasRules || fault.wrong !== "no-rule");
-  }
-  if (fault.kind === "tags") return path === TAGGINGS;
-  if (fault.kind === "measure") return query.kind === "langsmith_deployments";
+/** A gzip body is cut only for a client that accepts gzip. */
+function applies(fault: Fault, { acceptsGzip }: FaultyRequest): boolean {
   return !(fault.kind === "cut" && fault.framing === "gzip") || acceptsGzip;
 }

@@ -1,4 +1,4 @@
-export const strideNames = ["hour", "day", "week", "month", "year"] as const;
+const strideNames = ["hour", "day", "week", "month", "year"] as const;
 export type StrideName = (typeof strideNames)[number];
 
 const HOUR = 3_600_000;

@@ -94,7 +94,8 @@ async function handled(
     world.access.check(route.needs, read.headers);
     return route.handle({ ...exchange(request, fault), ...read });
   });
-  if (given.status !== 200 || deviations.length === 0) return given;
+  const isChanged = deviations.length > 0 || fault?.kind === "body";
+  if (given.status !== 200 || !isChanged) return given;
   let body =
     typeof given.body === "string" ? given.body : (await Readable.from(given.body).toArray()).join("");
   const changed: Partial<Response>[] = [];
@@ -103,6 +104,7 @@ async function handled(
     ({ body } = sent);
     changed.push(sent);
   }
+  if (fault?.kind === "body") changed.push({ body: fault.change(body, asked.query) });
   return Object.assign({}, given, ...changed);
 }
 

@@ -98,7 +98,7 @@ async function byHand(
 function cut(
   socket: Socket,
   bytes: Buffer,
-  { framing, at }: Extract<Fault, { kind: "cut" }>,
+  { framing, at = "half" }: Extract<Fault, { kind: "cut" }>,
   head: (framing: Record<string, string>) => void,
 ): void {
   const sent = bytes.subarray(0, cutAt(bytes, at));

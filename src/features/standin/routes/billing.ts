@@ -1,5 +1,5 @@
 import { fromQuery, type UsageQuery } from "../billing/query.ts";
-import { type Measure, type Measured, responded, type Usage } from "../billing/usage.ts";
+import { type Measure, type Measured, type Usage, usageOf } from "../billing/usage.ts";
 import { deploymentMeasures } from "../engine/ledger.ts";
 import type { Settings } from "../engine/settings.ts";
 import { toWireStride } from "../engine/stride.ts";
@@ -17,7 +17,7 @@ export function billing(world: World): Route[] {
     needs: "organization:read",
     handle({ query: given, fault }) {
       const query = fromQuery(given, world.settings, world.now());
-      return response(responded(world, query, format, fault), query);
+      return response(usageOf(world, query, { isCoarser: fault?.kind === "stride", format }), query);
     },
   });
   return [
@@ -55,11 +55,11 @@ const MEASURES = {
 const PIECE = 16_384;
 const LINE_END = "\r\n";
 
-function* toCsv({ rows, missing }: Usage, { groupBy, kind }: UsageQuery): Generator<string> {
+function* toCsv({ rows }: Usage, { groupBy, kind }: UsageQuery): Generator<string> {
   // This column is undocumented (our guess).
   const tier = groupBy === "trace_tier" ? { "Trace Tier": "trace_tier" } : {};
   const dimensions: Record<string, string> = { ...DIMENSIONS, ...tier };
-  const measures = Object.entries<Measure>(MEASURES[kind]).filter(([, measure]) => measure !== missing);
+  const measures = Object.entries<Measure>(MEASURES[kind]);
   const header = [
     "Time Bucket Start",
     "Time Bucket End",
@@ -93,14 +93,10 @@ function cell(text: string): string {
  * docs/platform.md, Records. Only the day-granular contract has `api_key_id` and the measures of both kinds, with 0 for the
  * other kind (Contracts).
  */
-function toWireUsage(
-  { stride, rows, missing }: Usage,
-  { groupBy }: UsageQuery,
-  { contract }: Settings,
-): object {
+function toWireUsage({ stride, rows }: Usage, { groupBy }: UsageQuery, { contract }: Settings): object {
   const plain = contract === "tiered" && groupBy === "api_key";
   const sent = contract === "tiered" ? [] : ["traces", ...deploymentMeasures];
-  const none: Measured = Object.fromEntries(sent.filter((one) => one !== missing).map((one) => [one, 0]));
+  const none: Measured = Object.fromEntries(sent.map((one) => [one, 0]));
   return {
     stride: toWireStride(stride),
     usage: rows.map(({ bucket, dimensions, measured }) => ({

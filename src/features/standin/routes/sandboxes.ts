@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { instant, wrongEnd } from "../billing/query.ts";
-import type { Fault } from "../engine/faults.ts";
 import { sandboxTypes } from "../engine/organisation.ts";
 import { badRequest, checked, noRoute } from "../engine/refusal.ts";
 import { SANDBOX_COSTS } from "../engine/sandboxes.ts";
@@ -9,8 +8,6 @@ import type { World } from "../engine/world.ts";
 import { json, type Route } from "../http/route.ts";
 import { toWireTime } from "./billing.ts";
 import { tenantOf } from "./organisation.ts";
-
-type Wrong = Extract<Fault, { kind: "sandbox" }>["wrong"] | null;
 
 const LONGEST = 31 * 24 * HOUR;
 
@@ -42,13 +39,7 @@ const costsQuery = z.strictObject({
 type CostsQuery = z.output<typeof costsQuery>;
 
 /** A cursor is opaque (documented). Its content is our own. */
-const cursorSchema = z.strictObject({
-  offset: z.int().min(0),
-  again: z.int().min(0),
-  /** True: a fault gives the next page the same cursor. */
-  endless: z.boolean(),
-});
-type Cursor = z.output<typeof cursorSchema>;
+const cursorSchema = z.object({ offset: z.int().min(0) });
 
 export function sandboxes(world: World): Route[] {
   return [
@@ -57,7 +48,7 @@ export function sandboxes(world: World): Route[] {
       path: SANDBOX_COSTS,
       needs: "workspace",
       refusesBy: "problem",
-      handle({ query: given, headers, fault }) {
+      handle({ query: given, headers }) {
         const { sandboxes, sandboxPages } = world.settings;
         if (sandboxes === "off") throw noRoute("GET", SANDBOX_COSTS);
         if (sandboxPages === "fixed" && given.page_size !== undefined)
@@ -66,27 +57,21 @@ export function sandboxes(world: World): Route[] {
         const { start_time: start, end_time: end, page_size: size } = query;
         if (end <= start) throw wrongEnd("end_time must be after start_time");
         if (end - start > LONGEST) throw wrongEnd("end_time must be at most 31 days after start_time");
-        const wrong = fault?.kind === "sandbox" ? fault.wrong : null;
         const workspaceId = tenantOf(world, { headers });
-        const from = cursorOf(query, wrong);
+        const offset = offsetOf(query);
         const items = itemsOf(world, query, workspaceId);
-        const page = wrong === "empty-page" ? [] : items.slice(from.offset, from.offset + size);
-        const next = nextOf(from, { size, count: items.length, wrong });
-        const cursor = wrong === "no-cursor" ? {} : { next_cursor: next && toWireCursor(next) };
-        return json({ items: spoilt(page, wrong), ...cursor });
+        const next = offset + size;
+        return json({
+          items: items.slice(offset, next),
+          next_cursor: next < items.length ? toWireCursor({ offset: next }) : null,
+        });
       },
     },
   ];
 }
 
-interface Item {
-  readonly period_start: string;
-  readonly lcu: string | null;
-  readonly [field: string]: unknown;
-}
-
 /** Sorted by time, then in the organization's order, without empty resources (our guesses). */
-function itemsOf({ sandboxLedger }: World, query: CostsQuery, workspaceId: string): Item[] {
+function itemsOf({ sandboxLedger }: World, query: CostsQuery, workspaceId: string): object[] {
   const { start_time: start, end_time: end, resource_ids: ids, resource_type: type } = query;
   const isByHour = query.granularity === "HOUR";
   const rows = isByHour
@@ -118,38 +103,15 @@ function toWireUnits(millionths: number | null): string | null {
 }
 
 /** Other cursors are refused with 400 (our guess). */
-function cursorOf({ cursor }: CostsQuery, wrong: Wrong): Cursor {
-  if (cursor === undefined) return { offset: 0, again: 0, endless: false };
+function offsetOf({ cursor }: CostsQuery): number {
+  if (cursor === undefined) return 0;
   try {
-    if (wrong === "cursor-expired") throw new Error("it has expired");
-    return cursorSchema.parse(JSON.parse(Buffer.from(cursor, "base64url").toString()));
+    return cursorSchema.parse(JSON.parse(Buffer.from(cursor, "base64url").toString())).offset;
   } catch {
     throw badRequest("Invalid cursor");
   }
 }
 
-function nextOf(from: Cursor, page: { size: number; count: number; wrong: Wrong }): Cursor | null {
-  const { size, count, wrong } = page;
-  const offset = Math.min(from.offset + size, count);
-  if (from.endless) return from;
-  if (wrong === "endless") return { ...from, offset, endless: true };
-  if (wrong === "empty-page" || wrong === "repeated-page") return { ...from, again: from.again + 1 };
-  return offset < count ? { ...from, offset } : null;
-}
-
-function toWireCursor(cursor: Cursor): string {
+function toWireCursor(cursor: z.output<typeof cursorSchema>): string {
   return Buffer.from(JSON.stringify(cursor)).toString("base64url");
-}
-
-function spoilt([first, ...others]: readonly Item[], wrong: Wrong): Item[] {
-  if (first === undefined) return [];
-  const late = toWireTime(Date.parse(first.period_start) + 17 * 60_000);
-  const changes: Partial<Record<NonNullable<Wrong>, object>> = {
-    null: { lcu: null },
-    negative: { lcu: "-0.5" },
-    "many-digits": { lcu: "0.123456789012345678901234567891" },
-    "off-hour": { period_start: late },
-    standard: { compute_standard_units: "-0.5", storage_standard_units: 0.25 },
-  };
-  return [wrong === null ? first : { ...first, ...changes[wrong] }, ...others];
 }

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { Fault } from "../engine/faults.ts";
 import { checked, Refusal } from "../engine/refusal.ts";
 import { TAGGINGS, taggedTypes } from "../engine/tags.ts";
 import type { World } from "../engine/world.ts";
@@ -8,8 +7,6 @@ import { tenantOf } from "./organisation.ts";
 
 const taggingsQuery = z.strictObject({ tag_value_id: z.guid().toLowerCase().optional() });
 
-const NOWHERE = "00000000-0000-4000-8000-000000000000";
-
 /** docs/platform.md, Resource tags. */
 export function tags(world: World): Route[] {
   return [
@@ -17,21 +14,18 @@ export function tags(world: World): Route[] {
       method: "GET",
       path: TAGGINGS,
       needs: "workspace",
-      handle({ query: given, headers, fault }) {
+      handle({ query: given, headers }) {
         // Only larger plans have tags (documented); the refusal is our guess.
         if (world.settings.tags === "off")
           throw new Refusal(403, { detail: "Resource tags are not available on this plan" });
         const { tag_value_id: id } = checked(taggingsQuery, given, "query");
         // An unknown value gives an empty list (our guess).
         const values = valuesOf(world, tenantOf(world, { headers }));
-        const requested = values.filter((one) => id === undefined || one.tag_value_id === id);
-        return json(fault?.kind === "tags" ? spoilt(requested, fault.wrong) : requested);
+        return json(values.filter((one) => id === undefined || one.tag_value_id === id));
       },
     },
   ];
 }
-
-type Value = ReturnType<typeof valuesOf>[number];
 
 function valuesOf(world: World, workspaceId: string) {
   return world.tags.of(workspaceId).map((tag) => {
@@ -47,15 +41,4 @@ function valuesOf(world: World, workspaceId: string) {
       resources: Object.fromEntries(taggedTypes.map((type) => [type, ofType(type)])),
     };
   });
-}
-
-function spoilt(
-  [first, ...others]: readonly Value[],
-  wrong: Extract<Fault, { kind: "tags" }>["wrong"],
-): object[] {
-  if (first === undefined) return [];
-  if (wrong === "no-key") return [{ ...first, tag_key: undefined }, ...others];
-  const unknown = { tagging_id: NOWHERE, resource_name: "nowhere", resource_id: NOWHERE };
-  const projects = [unknown, ...(first.resources.projects ?? [])];
-  return [{ ...first, resources: { ...first.resources, projects } }, ...others];
 }

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { readBill } from "../../../../src/features/costs/read-bill.ts";
 import type { Bench } from "../../../support/source.ts";
 import { setup } from "../../../support/source.ts";
+import { TAG_FAULTS } from "../../../support/wrong-bodies.ts";
 
 const setupTags = (options: Parameters<typeof setup>[0] = {}) =>
   setup({ days: 3, workspaces: [0, 1], ...options, standin: { tags: "on", ...options.standin } });
@@ -64,7 +65,7 @@ test("what is no tag of a resource is left out, and nothing else is lost", async
   await read(bench);
   const before = await inViews(bench, "projects");
   bench.standin.faults.script({
-    fault: { kind: "tags", wrong: "no-key" },
+    fault: TAG_FAULTS["no-key"],
     match: { path: "/taggings" },
     times: 1,
   });
@@ -74,7 +75,7 @@ test("what is no tag of a resource is left out, and nothing else is lost", async
 
   // A resource that is not known here is kept: it may have usage later.
   bench.standin.faults.script({
-    fault: { kind: "tags", wrong: "unknown-resource" },
+    fault: TAG_FAULTS["unknown-resource"],
     match: { path: "/taggings" },
     times: 1,
   });

@@ -13,6 +13,7 @@ import { runHere } from "../../../support/in-process.ts";
 import { inMeterStore, knownMeters } from "../../../support/meters.ts";
 import { type Bench, farFromTheNextHour, openBench } from "../../../support/source.ts";
 import { openMigrated } from "../../../support/store.ts";
+import { DEPLOYMENT_FAULTS, EVALUATOR_FAULTS, SANDBOX_FAULTS } from "../../../support/wrong-bodies.ts";
 
 /**
  * The first, a middle or the last response about each kind of usage fails, in every way, once or until it is repaired. Meanwhile nothing
@@ -52,14 +53,12 @@ const COMMON: readonly Fault[] = [
 ];
 const OWN: Readonly<Record<Kind, readonly Fault[]>> = {
   longlived: [],
-  deployments: (["missing", "negative", "fractional"] as const).map((wrong) => ({ kind: "measure", wrong })),
+  deployments: Object.values(DEPLOYMENT_FAULTS),
   sandboxes: (["null", "negative", "many-digits", "off-hour", "repeated-page", "endless"] as const).map(
-    (wrong) => {
-      return { kind: "sandbox", wrong };
-    },
+    (wrong) => SANDBOX_FAULTS[wrong],
   ),
   evaluators: (["negative", "not-a-number", "other-day", "day-twice", "group-twice", "no-rule"] as const).map(
-    (wrong) => ({ kind: "evaluators", wrong }),
+    (wrong) => EVALUATOR_FAULTS[wrong],
   ),
 };
 

@@ -7,6 +7,7 @@ import { now } from "../../../support/clock.ts";
 import { inMeterStore, knownMeters, setupEarlyDeployments } from "../../../support/meters.ts";
 import { PATH, ALL as SANDBOXES, setupSandboxes } from "../../../support/sandboxes.ts";
 import { type Bench, setReadable, setup } from "../../../support/source.ts";
+import { SANDBOX_FAULTS } from "../../../support/wrong-bodies.ts";
 
 const statesOf = async (bench: Bench) =>
   Object.fromEntries((await knownMeters(bench)).map(({ meter, state }) => [meter, state]));
@@ -56,7 +57,7 @@ test("one refusal of what was counted makes it not known, the next sync counts i
 
 test("a record that cannot be read shows that there is such usage", async () => {
   const bench = await setupSandboxes();
-  bench.standin.faults.script({ fault: { kind: "sandbox", wrong: "null" }, match: { path: PATH }, times: 1 });
+  bench.standin.faults.script({ fault: SANDBOX_FAULTS.null, match: { path: PATH }, times: 1 });
   await learnMeters(await bench.open(SANDBOXES));
   expect(await statesOf(bench)).toEqual({ sandboxes: "counted" });
 });
