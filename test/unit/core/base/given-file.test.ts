@@ -5,7 +5,7 @@ import { readConfig } from "../../../../src/core/base/config.ts";
 import { withEnvFile } from "../../../../src/core/base/env-file.ts";
 import { readPriceFile } from "../../../../src/features/costs/price-file.ts";
 import { readOwnerFile } from "../../../../src/features/owners/owner-file.ts";
-import { temporaryFile, temporaryFolder } from "../../../support/temporary.ts";
+import { temporaryFolder } from "../../../support/temporary.ts";
 
 const folder = () => {
   const path = temporaryFolder();
@@ -156,11 +156,6 @@ test.each([
   expect(prices.map(({ price }) => price.unitPrice)).toEqual(expected);
 });
 
-test("a table of Excel's Unicode Text is no YAML, whatever its name", async () => {
-  const bytes = Buffer.from(mark + saved(BUDGET_ROWS(german), "\t", true), "utf16le");
-  expect((await readOwnerFile(folder()("owners.txt", bytes))).budgets).toMatchObject([{ amount: "2500.5" }]);
-});
-
 test.each([
   [
     "sku;unit_price\nA;1,125\n",
@@ -186,34 +181,4 @@ test.each([
   await expect(readPriceFile(folder()("prices.csv", Buffer.from(whole)))).rejects.toThrow(
     new RegExp(`was refused:\\n  ${problem}`),
   );
-});
-
-test.each([
-  [
-    "cut in its last row",
-    "sku,unit_price,currency,valid_from,valid_to\nA,1,USD,2026-01-01",
-    "line 2: it has 4",
-  ],
-  [
-    "with other separators below",
-    "sku,unit_price,currency,valid_from\nA;1;USD;2026-01-01\n",
-    "line 2: it has 1",
-  ],
-  [
-    "with a note beside the table",
-    "sku,unit_price,currency,valid_from,\nA,1,USD,2026-01-01,old\n",
-    "line 2: cell 5",
-  ],
-  ["saved as one quoted column", '"sku,unit_price,currency,valid_from"\r\n', "line 1: there is no column"],
-  ["of empty rows", ",,,\r\n,,,\r\n", "line 1: the file is empty"],
-])("a table is refused by its line: %s", async (_, content, problem) => {
-  await expect(readPriceFile(folder()("prices.csv", Buffer.from(content)))).rejects.toThrow(
-    new RegExp(`was refused:\\n  ${problem}`),
-  );
-});
-
-test("a mistake in the file of sources is named by its place, without the text around it", () => {
-  const file = temporaryFile('[{\n  "apiKey": "hunter2",,\n}]');
-  expect(() => readConfig({ USAGE_SOURCES_FILE: file })).toThrow(/ is not JSON \(line 2 column \d+\)$/m);
-  expect(() => readConfig({ USAGE_SOURCES_FILE: file })).not.toThrow(/hunter2/);
 });

@@ -75,18 +75,6 @@ describe("a stream", () => {
 });
 
 describe("a response", () => {
-  test("shows all its texts", async () => {
-    const several = [{ parts: [part("one"), { kind: "data", data: {} }, part("two")] }, { parts: ["three"] }];
-    expect((await sent({ result: task("completed", { artifacts: several }) })).reply).toBe("one\ntwo\nthree");
-    const requested = {
-      status: { state: "input-required", message: { parts: [part("which"), part("one?")] } },
-    };
-    expect((await sent({ result: task("", requested) })).reply).toBe("which\none?");
-    const question = { parts: [{ kind: "data", data: { id: "q", value: { which: 1 } } }] };
-    const asking = await sent({ result: task("input-required", { artifacts: [question] }) });
-    expect(asking.reply).toBe('{"which":1}');
-  });
-
   test("is read once more if it has no text: its reply is in the history, unless the run was cancelled", async () => {
     const agent = (text: string, taskId: string) => ({ role: "agent", taskId, parts: [part(text)] });
     const history = [agent("hi", "t"), agent("later", "t2")];

@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
-import { hostname } from "node:os";
 import tls from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import { Secret } from "../../../../src/core/base/secret.ts";
@@ -270,17 +269,6 @@ test("a relay on this machine whose STARTTLS fails still takes mail without a lo
     message: expect.stringContaining("(454 4.7.0 TLS not available due to local problem)"),
   });
   expect(got).toHaveLength(1);
-});
-
-test.each([
-  ["", "https://usage.example.com/", "usage.example.com"],
-  ["?name=mail-7.corp.example", "https://usage.example.com/", "mail-7.corp.example"],
-  ["", "http://10.1.2.3:9464", hostname()],
-  ["", "http://localhost:9464", hostname()],
-])("a mail server is greeted with a name that relays take (%s, %s)", async (query, webUrl, name) => {
-  const { send, got, smtpPort } = await listen();
-  await send("email", { url: `smtp://127.0.0.1:${smtpPort}${query}`, webUrl });
-  expect(got[0]?.hello).toBe(name);
 });
 
 test.each(["webhook", "slack", "teams", "google_chat"] as const)(

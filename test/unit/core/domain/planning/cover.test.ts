@@ -19,14 +19,6 @@ const inDays = (windows: readonly Interval[]) =>
   windows.map(({ start, end }) => [(start - DAY0) / DAY_MS, (end - DAY0) / DAY_MS]);
 
 describe("coverBuckets", () => {
-  test("never covers time that is left out", () => {
-    expect(inDays(coverBuckets([day(3), day(9)], "day", [days(0, 5), days(6, 10)]))).toEqual([
-      [3, 4],
-      [9, 10],
-    ]);
-    expect(coverBuckets([day(5)], "day", [days(0, 5), days(6, 10)])).toEqual([]);
-  });
-
   test(`is the fewest windows there are (seed ${seed})`, () => {
     fc.assert(
       fc.property(
@@ -83,11 +75,6 @@ describe("coverTasks", () => {
 
   test("leaves out of a request the workspace whose bucket begins where the window ends", () => {
     expect(shown([scope(1, [day(0), day(30)]), scope(2, [day(31)])])).toEqual(["0,31: 1", "31,32: 2"]);
-  });
-
-  test("asks apart for time that they do not share", () => {
-    const scopes = [scope(1, [day(3), day(20)], [days(0, 30)]), scope(2, [day(5)], [days(0, 10)])];
-    expect(shown(scopes)).toEqual(["3,6: 1,2", "20,21: 1"]);
   });
 
   test("asks for one workspace at a time by any other dimension", () => {

@@ -69,10 +69,6 @@ describe("hideTexts", () => {
       }),
     );
   });
-
-  it("hides what a server in Python escapes", () => {
-    expect(hideTexts("'p\\u00e4ssw\\u00f6rter'", { value: "pässwörter" })).toBe("'[redacted]'");
-  });
 });
 
 describe("withoutSecret", () => {
@@ -91,11 +87,5 @@ describe("withoutSecret", () => {
         { message: "[redacted]" },
       ],
     });
-  });
-
-  it("cuts a circular chain of causes", () => {
-    const error = new Error("a");
-    error.cause = error;
-    expect(inspect(withoutSecret(error, redact), { depth: 20 }).match(/Error: a/g)?.length).toBeLessThan(10);
   });
 });
