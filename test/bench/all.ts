@@ -21,7 +21,6 @@ const BENCHES: readonly { readonly file: string; readonly args: (rounds: number)
   { file: "./reconcile.ts", args: (rounds) => ["--rounds", `${rounds}`] },
   { file: "./queue.ts", args: (rounds) => ["--rounds", `${rounds}`] },
   { file: "./disk.ts", args: () => [] },
-  { file: "./start.ts", args: (rounds) => [`${rounds}`] },
 ];
 
 const { values } = parseArgs({
@@ -62,7 +61,6 @@ function asMarkdown(measures: readonly Measure[]): string {
   return HEAD + lines.join("");
 }
 
-/** Three digits, and whole from a hundred on. */
 function short(value: number): string {
   return value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)));
 }

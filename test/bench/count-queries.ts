@@ -1,7 +1,5 @@
 import pg from "pg";
 
-/** Loaded into the service by `--import`: counts its statements and its CPU time, and tells whoever started it. */
-
 export interface Spent {
   readonly statements: number;
   readonly cpuMs: number;
@@ -20,5 +18,4 @@ process.on("message", () => {
   const { user, system } = process.cpuUsage();
   process.send?.({ statements: count, cpuMs: (user + system) / 1000 } satisfies Spent);
 });
-// The service ends by itself.
 process.channel?.unref();

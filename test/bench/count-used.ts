@@ -1,6 +1,5 @@
 import { writeSync } from "node:fs";
 
-/** `--import` of a measured command: what it took, as JSON on file descriptor 3, when it ends. */
 process.on("exit", () => {
   const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
   const used = { cpuMs: (userCPUTime + systemCPUTime) / 1000, peakMb: (maxRSS * 1024) / 1e6 };

@@ -54,9 +54,7 @@ const HISTORY_DAYS = 5;
 const SAMPLE_MS = 5 * 60_000;
 /** So long syncs have run before anything is counted. */
 const WARM_MS = 75 * 60_000;
-/** Requests that two workers have under way. */
 const AT_ONCE = 8;
-/** What the service keeps in Redis (src/core/pipeline/sync/enqueue.ts). */
 const MOST_QUEUED = 1000;
 
 /**
@@ -91,7 +89,6 @@ process.stdout.write(
 await databases.close();
 if (wrong.length > 0) throw new Error(wrong.join("; "));
 
-/** Ages of figures that are not final, in whole minutes, with how often each was seen. */
 type Ages = Map<number, number>;
 
 async function day(stoodFor: number): Promise<(string | number)[]> {
@@ -139,7 +136,6 @@ async function day(stoodFor: number): Promise<(string | number)[]> {
       log: pino({ level: "silent" }),
       clock: { now: () => now, wait: async () => {} },
       attempts: 1,
-      // Proofs of access have another share of the rate limit.
       admit: async () => {},
     });
   })();
@@ -217,7 +213,6 @@ async function day(stoodFor: number): Promise<(string | number)[]> {
     Math.round((performance.now() - startedAt) / 1000),
   ];
 
-  /** Works what waits, as a worker does. */
   async function workUntil(of: OpenSource, isOver: () => boolean | Promise<boolean>): Promise<void> {
     const most = isPaced ? Math.ceil((MOST_QUEUED * workspaces) / stoodFor) : MOST_QUEUED;
     for (;;) {
@@ -254,7 +249,6 @@ async function simulateClock(url: string): Promise<void> {
      ALTER TABLE usage.fetch ALTER fetched_at SET DEFAULT simulated.now();
      ALTER DATABASE ${name} SET search_path = simulated, pg_catalog, public`,
   );
-  // The program sets its own search path.
   SESSION_SETTINGS.search_path = "simulated, pg_catalog, pg_temp";
 }
 

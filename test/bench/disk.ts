@@ -52,7 +52,6 @@ async function measureLoads(): Promise<string> {
   return table(["a million records", "MB of WAL", "MB of disk"], rows);
 }
 
-/** The same rows by psql, in one MERGE. */
 async function measureFloor(shape: Shape) {
   const file = join(mkdtempSync(join(tmpdir(), "usage-etl-disk-")), "rows");
   await writeRows(shape, file);
@@ -63,7 +62,6 @@ async function measureFloor(shape: Shape) {
   return found;
 }
 
-/** MB of WAL and of disk for each million records, of `work`. */
 async function written(url: string, shape: Shape, work: () => Promise<unknown>) {
   const before = { wal: await walOf(url), bytes: await value(url, SIZE) };
   await work();

@@ -22,10 +22,8 @@ const { seeds, seed } = new Command("bench:forecast")
 const START = "2026-01-05";
 const END = "2027-01-01";
 const SETTLE_DAYS = 3;
-/** Of a month with less, one trace more or less is per cents. */
 const LEAST = 300;
 
-/** Traces by day of each project, each workspace and all together. */
 function histories(seed: number): number[][] {
   const trend = new Trend(seed, Date.parse(START));
   const first = Date.parse(START) / DAY_MS;

@@ -12,16 +12,12 @@ import { dayOf } from "./shapes.ts";
  * what that command loads.
  */
 
-/** `usage-etl backfill --inline --reprocess all` of users by day. */
 export type Load = { readonly what: "load"; readonly days: number } & Platform;
-/** `usage-etl reconcile --group-by user`. */
 export type Reconcile = {
   readonly what: "reconcile";
   readonly days: number;
-  /** The export is read by csv-parse alone. */
   readonly byCsvParse: boolean;
 } & Platform;
-/** What the job of a sync does in a worker. */
 export interface Plan {
   readonly what: "plan";
   readonly environment: Readonly<Record<string, string>>;

@@ -37,7 +37,6 @@ interface Line {
   readonly medianMs: number;
   readonly p95Ms: number;
   readonly nodeMs: number;
-  /** Undefined where its processes are not to be seen. */
   readonly postgresMs: number | undefined;
   readonly statements: number;
   readonly bytes: number;
@@ -169,18 +168,15 @@ function rounded(ms: number): number {
   return Number(ms.toFixed(1));
 }
 
-/** A page as a browser asks for it, read to its last byte. */
 async function get(path: string): Promise<{ status: number; bytes: number }> {
   const { statusCode, body } = await http.request({ path, method: "GET", headers: { accept: "text/html" } });
   return { status: statusCode, bytes: (await body.bytes()).byteLength };
 }
 
-/** Without the ids, which say nothing to a reader. */
 function shortened(page: string): string {
   return page.replaceAll(/(?:source|workspace)=[^&]*&?/g, "").replace(/[?&]$/, "");
 }
 
-/** CPU time by process. */
 type Sessions = ReadonlyMap<number, number>;
 
 async function spent(): Promise<Spent & { sessions: Sessions | undefined }> {
@@ -198,12 +194,10 @@ async function sessions(): Promise<Sessions | undefined> {
     const spentNs = (pid: number) => Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[0]);
     return new Map(rows.map(({ pid }) => [pid, spentNs(pid) / 1e6]));
   } catch {
-    // It runs on another machine, or in a container.
     return undefined;
   }
 }
 
-/** The pool opens sessions, and closes idle ones. */
 function sinceOf(first: Sessions | undefined, last: Sessions): number {
   return [...last].reduce((sum, [pid, ms]) => sum + ms - (first?.get(pid) ?? 0), 0);
 }

@@ -4,15 +4,8 @@ import { DAY_MS, HOUR_MS } from "../../src/core/domain/time/stride.ts";
 import { dice } from "../../src/features/standin/engine/random.ts";
 import { dimensionsOf, workspaceId } from "./shapes.ts";
 
-/**
- * The platform of `bench:day` and `bench:requests`: workspaces whose sizes follow a power law. In each quarter of an hour a share of them
- * has new traces, some of which are late, and some move from one project, user and key to another. It responds as of the instant that it was
- * last told.
- */
-
 export interface Shape {
   readonly workspaces: number;
-  /** Of all workspaces in a quarter of an hour, on average. */
   readonly active: number;
   /** Epoch milliseconds: the first traces. */
   readonly from: number;
@@ -21,7 +14,6 @@ export interface Shape {
 
 export const QUARTER_MS = 15 * 60_000;
 const ENTITIES = 3;
-/** How fast sizes fall: the n-th workspace has n^-1.2 of the first one's traces. */
 const STEEPNESS = 1.2;
 const LATE_SHARE = 0.02;
 const LATE_HOURS = 48;
@@ -32,10 +24,8 @@ export async function startPlatform({ workspaces, active, from, seed }: Shape) {
   const places = new Map(ids.map((id, n) => [id, n]));
   const sizes = ids.map((_, n) => (n + 1) ** -STEEPNESS);
   const chances = chancesOf(sizes, active);
-  /** By workspace, traces of each hour by entity. */
   const counts = ids.map(() => new Map<number, number[]>());
   const random = dice(seed).next;
-  /** Requests of usage, by dimension. */
   const requests = new Map<string, number>();
   let until = from;
 
@@ -98,7 +88,6 @@ export async function startPlatform({ workspaces, active, from, seed }: Shape) {
   };
   const server = createServer(({ url, headers }: IncomingMessage, response: ServerResponse) => {
     const { pathname, searchParams } = new URL(url ?? "/", "http://localhost");
-    // What proves access to a workspace that never had traces.
     const isOfOne = pathname.endsWith("/workspaces/current/stats");
     const body = isOfOne ? { tenant_id: headers["x-tenant-id"] } : responseTo(pathname, searchParams);
     response.writeHead(body === undefined ? 404 : 200, { "content-type": "application/json" });
@@ -110,7 +99,6 @@ export async function startPlatform({ workspaces, active, from, seed }: Shape) {
     pass,
     add,
     requests,
-    /** All that arrived. */
     total: () =>
       counts.reduce(
         (all, hours) => all + [...hours.values()].flat().reduce((sum, traces) => sum + traces, 0),

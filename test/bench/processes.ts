@@ -5,9 +5,7 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 
-/** Processes of usage-etl, and what Linux counts of processes. */
-
-export const CLI = fileURLToPath(new URL("../../src/cli.js", import.meta.url));
+const CLI = fileURLToPath(new URL("../../src/cli.js", import.meta.url));
 const COUNTER = fileURLToPath(new URL("./count-used.ts", import.meta.url));
 
 export type Environment = Readonly<Record<string, string>>;
@@ -17,10 +15,8 @@ interface Used {
   readonly peakMb: number;
 }
 
-/** As the program starts. */
 export const NODE_OPTIONS = ["--max-semi-space-size=4"];
 
-/** A command of usage-etl that runs on. */
 export function start(environment: Environment, ...args: string[]): ChildProcess & { stderr: Readable } {
   const child = spawn(process.execPath, [...NODE_OPTIONS, CLI, ...args], {
     env: environmentOf(environment),
@@ -30,7 +26,6 @@ export function start(environment: Environment, ...args: string[]): ChildProcess
   return child;
 }
 
-/** A process of the service. Its closer asks it to end, and waits. */
 export function startService(environment: Environment, ...args: string[]) {
   const child = start(environment, "serve", ...args);
   const errors: string[] = [];
@@ -38,7 +33,6 @@ export function startService(environment: Environment, ...args: string[]) {
   return { child, said: () => errors.join(""), close: () => end(child) };
 }
 
-/** Asks a process to end, and waits. */
 export async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = once(child, "exit");
@@ -46,7 +40,6 @@ export async function end(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-/** A command to its end, with what it took. */
 export async function runCommand(environment: Environment, args: readonly string[]) {
   const startedAt = performance.now();
   const child = spawn(process.execPath, [...NODE_OPTIONS, "--import", COUNTER, CLI, ...args], {
@@ -79,25 +72,20 @@ function environmentOf(environment: Environment): NodeJS.ProcessEnv {
 }
 
 interface Counted {
-  /** CPU time, ms. */
   readonly own: number;
-  /** Of its children that have ended. */
   readonly ended: number;
 }
 
-/** Of a process; `self` is this one. All zero: it is gone. */
 export function countedOf(pid: number | string | undefined): Counted {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ").map(Number) ?? [];
     const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(11, 15);
-    // In hundredths of a second.
     return { own: (user + system) * 10, ended: (endedUser + endedSystem) * 10 };
   } catch {
     return { own: 0, ended: 0 };
   }
 }
 
-/** MB of a process: now, of these not shared with others, and at its peak. All zero: it is gone. */
 export function memoryOf({ pid }: ChildProcess): { now: number; own: number; peak: number } {
   let status = "";
   try {

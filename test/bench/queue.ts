@@ -12,9 +12,7 @@ import { end, start as startCommand } from "./processes.ts";
  * rounds. Everything shares the cores of this machine; the stand-in runs in this process.
  */
 
-/** `sync --inline` has no worker. */
 const WAYS = [0, 1, 4] as const;
-/** Tasks a second between the first and the last request: start-up is not the queue's cost. */
 const RATE = "SELECT count(*) / extract(epoch FROM max(finished_at) - min(fetched_at)) FROM usage.fetch";
 const TASKS = "SELECT count(*) FROM usage.fetch";
 const LEFT = "SELECT count(*) FROM usage.fetch_task WHERE state IN ('waiting', 'queued')";
@@ -75,7 +73,6 @@ async function load(workers: number): Promise<{ rate: number; tasks: number }> {
   const main = workers === 0 ? start(url, "sync", "--inline") : start(url, "serve", "--role", "scheduler");
   const isGone = () => main.exitCode !== null;
   while (!isGone() && (await value(url, TASKS)) === 0) await pause(100);
-  // A sync that runs by itself keeps no waiting tasks.
   while (!isGone() && (workers === 0 || (await value(url, LEFT)) > 0)) await pause(250);
   if (isGone() && main.exitCode !== 0)
     throw new Error(`${main.spawnargs.slice(-2).join(" ")} ended with exit code ${main.exitCode}.`);
@@ -97,7 +94,6 @@ async function measureRounds(): Promise<string> {
   }
   const inline = rates.get(0) ?? [];
   const rows = [...rates].map(([way, own]) => {
-    // Both sides of a round meet the same moods of the machine.
     const ratios = own.map((rate, round) => (inline[round] ?? Number.NaN) / rate);
     const name = way === 0 ? "--inline" : `queue, ${way} worker${way === 1 ? "" : "s"}`;
     if (way !== 0) hand(`fetch tasks, ${name}`, "--inline", ratios);

@@ -3,14 +3,11 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { dayOf, type Shape, tracesOf, userId, workspaceId } from "./shapes.ts";
 
-/** What the bench of reconciling holds against each other: the same on both sides, in one window. */
-
 const HEADER =
   "Time Bucket Start,Time Bucket End,Workspace ID,Workspace Name,Project ID,Project Name,User ID,User Email,API Key Short Key,Traces\r\n";
 
 const bucket = (day: number) => new Date(dayOf(day)).toISOString().replace(".000Z", "Z");
 
-/** The export of one workspace, by time and then by user, in pieces. */
 export function* exportOf(
   { usersPerWorkspace, days, everyDays }: Shape,
   workspace: number,
@@ -34,7 +31,6 @@ export async function writeExport(shape: Shape, file: string): Promise<void> {
   await pipeline(Readable.from(exportOf(shape, 0)), createWriteStream(file));
 }
 
-/** The store's side of it, final. The same arithmetic as `tracesOf`. */
 export function storeOf(shape: Shape): string {
   const { workspaces, usersPerWorkspace, days, everyDays, differingDays = 0 } = shape;
   const ids = Array.from({ length: workspaces }, (_, i) => `'${workspaceId(i)}'`).join();

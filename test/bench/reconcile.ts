@@ -38,7 +38,6 @@ const options = new Command("bench:reconcile")
   )
   .option("--csv-parse", "each export once more, read by csv-parse alone")
   .option("--rounds <n>", "rounds; medians are shown", whole, 3)
-  // As the program starts.
   .option("--node-option <option...>", "for the measured process", [...NODE_OPTIONS])
   .parse()
   .opts<{
@@ -123,7 +122,6 @@ async function measure(shape: Shape, file?: string): Promise<(string | number | 
   }
 }
 
-/** Medians of the CPU time of whole processes; the ratio is the rounds' own. */
 function cpuOfBoth(rounds: readonly Round<Reconciled>[], slow: readonly Reconciled[]): (string | number)[] {
   const own = rounds.map((round) => round.own.wholeCpuMs);
   const other = slow.map(({ wholeCpuMs }) => wholeCpuMs);

@@ -38,7 +38,6 @@ const { workspaces, used, days, hours, active = [0, 50, 300] } = options;
 const output = createOutput({ json: false });
 const from = Math.floor(now() / DAY_MS - days) * DAY_MS;
 const platform = await startPlatform({ workspaces, active: 0, from, seed: 1 });
-// What was there before: some traces of each used workspace in every hour.
 platform.pass(now() + QUARTER_MS);
 for (let at = from; at < now() - HOUR_MS; at += HOUR_MS)
   for (let place = 0; place < used; place++) platform.add(place, at, place % 3, (place % 5) + 1);
@@ -62,9 +61,7 @@ try {
     for (let place = used - changed; place < used; place++) platform.add(place, now(), 0, 1);
     platform.requests.clear();
     const { exit, ms, out } = await runCommand(environment, ["sync", "--inline", "--json"]);
-    // Nothing verifies a workspace that never had traces.
     if (exit !== EXIT.done && exit !== EXIT.partlyFailed) throw new Error(`sync ended with ${exit}`);
-    // Whatever was not asked for is in the tables all the same.
     const [stored, truth] = [await storedTraces(url), platform.total()];
     if (stored.some((one) => one !== truth)) throw new Error(`stored ${stored.join(", ")}, not ${truth}`);
     const of = GROUPINGS.map((by) => platform.requests.get(by) ?? 0);

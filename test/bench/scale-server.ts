@@ -11,9 +11,7 @@ import { dimensionsOf, workspaceId } from "./shapes.ts";
 
 export interface Customer {
   readonly workspaces: number;
-  /** Of all workspaces together. */
   readonly users: number;
-  /** How long the platform takes for a response. */
   readonly latencyMs: number;
 }
 
@@ -21,7 +19,6 @@ const customer = await takeTask<Customer>();
 
 const ids = Array.from({ length: customer.workspaces }, (_, i) => workspaceId(i));
 const places = new Map(ids.map((id, i) => [id, i]));
-/** Ids in a response by each dimension, for one workspace. A user works on one day of five, in two hours of it. */
 const perWorkspace = {
   workspace: 1,
   project: 5,

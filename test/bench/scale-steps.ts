@@ -7,12 +7,9 @@ import { countedOf, type Environment, memoryOf, startService } from "./processes
 
 export interface WorkersRun {
   readonly workers: number;
-  /** Requests a second that were answered and loaded. */
   readonly rate: number;
   readonly records: number;
-  /** Of all workers, by request. */
   readonly cpuMs: number;
-  /** Of the worker that held most. */
   readonly peakMb: number;
   readonly redisMb: number;
 }
@@ -25,7 +22,6 @@ interface Watched {
 
 const ENDED = "SELECT count(*) FROM usage.fetch WHERE outcome = 'loaded'";
 
-/** Real processes on the real queue for some seconds, from the first load of the last worker that starts. */
 export async function runWorkers(
   environment: Environment,
   { workers, seconds }: { workers: number; seconds: number },
@@ -39,7 +35,6 @@ export async function runWorkers(
     const before = await value(ENDED);
     while (services.some(({ said }) => !said().includes("serving as"))) await pause(200);
     while ((await value(ENDED)) === before) await pause(200);
-    // What the rate limit left over while nothing was running is used up.
     await pause(10_000);
     const taking = services.slice(1).map(({ child }) => child);
     const [first, startedAt] = [await count(value), performance.now()];

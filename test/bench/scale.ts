@@ -83,7 +83,6 @@ async function plan(what: string): Promise<(string | number)[]> {
   return [what, took.planned, took.created, ...times, moreMb];
 }
 
-/** The same three times: the median by seconds. */
 async function planAgain(what: string): Promise<(string | number)[]> {
   const runs: (string | number)[][] = [];
   for (let round = 0; round < 3; round++) {
@@ -127,7 +126,6 @@ try {
   );
 
   output.note("coverage as all loads leave it");
-  // What the workers loaded is planned again: it lies in the same windows.
   await rows("TRUNCATE usage.coverage, usage.fetch_task, usage.day_state, usage.hour_state");
   await plan("all again");
   await fillCoverage(store);
@@ -189,7 +187,6 @@ try {
   await databases.close();
 }
 
-/** Of the tasks that wait: one by workspace leads to one of each other dimension for each of its workspaces. */
 async function requestsByDimension(): Promise<(string | number)[][]> {
   const found = await rows<Record<string, string | number>>(`
     SELECT stride, count(*)::integer AS tasks, sum(cardinality(scope_ids))::integer AS members

@@ -5,22 +5,14 @@ import { serveAs, takeTask } from "./harness.ts";
 import { exportOf } from "./reconcile-data.ts";
 import { activeDays, dayOf, type Shape, tracesOf, userId, WINDOW_DAYS, workspaceId } from "./shapes.ts";
 
-/**
- * A platform whose answers lie ready before the first request, in a process of its own: what it takes from the two
- * cores while it serves is writing to sockets.
- */
-
 export interface ServerTask {
   readonly shape: Shape;
-  /** Added to each count. */
   readonly more?: number;
-  /** It responds exports: that of the only workspace from this file, or many small ones. */
   readonly exports?: { readonly file: string | undefined };
 }
 
 const { shape, more = 0, exports } = await takeTask<ServerTask>();
 
-/** By workspace, and the start of the window: an export has one. */
 const ready = new Map<string, Buffer[]>();
 const ids = Array.from({ length: shape.workspaces }, (_, i) => workspaceId(i));
 for (const [workspace, id] of ids.entries()) {
@@ -51,7 +43,6 @@ function serve(request: IncomingMessage, response: ServerResponse): void {
   pipeline(createReadStream(exports.file, { highWaterMark: 65_536 }), response, () => {});
 }
 
-/** What proves access: each workspace has a trace. */
 function accessTo(workspaces: readonly string[]): Buffer {
   const usage = workspaces.map((id) => ({
     time_bucket: new Date(dayOf(0)).toISOString(),
@@ -79,7 +70,6 @@ function writeFrom(response: ServerResponse, pieces: readonly Buffer[], first: n
   response.end();
 }
 
-/** One piece a day: by time, then by user, as a query over time gives them. */
 function usageResponse(workspace: number, from: number): Buffer[] {
   const first = workspace * shape.usersPerWorkspace;
   const users = Array.from({ length: shape.usersPerWorkspace }, (_, i) => first + i);

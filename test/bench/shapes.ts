@@ -1,17 +1,13 @@
 import { createHash } from "node:crypto";
 import { DAY_MS } from "../../src/core/domain/time/stride.ts";
 
-/** Ranges that benches load or compare: by user and day, from the first day of usage on. */
 export interface Shape {
   readonly name: string;
   readonly about: string;
   readonly workspaces: number;
   readonly usersPerWorkspace: number;
-  /** A multiple of the window's 31 days. */
   readonly days: number;
-  /** A user has a record on every n-th day. */
   readonly everyDays: number;
-  /** Days on which one record of the store differs from an export. */
   readonly differingDays?: number;
 }
 
@@ -62,13 +58,11 @@ export function sumOfTraces(shape: Shape): number {
   return sum;
 }
 
-/** Days of the shape, counted from its first, on which there are records, within `[from, to)`. */
 export function activeDays(shape: Shape, from: number, to: number): number[] {
   const all = Array.from({ length: to - from }, (_, i) => from + i);
   return all.filter((day) => day % shape.everyDays === 0);
 }
 
-/** Made up, and the same in every process. */
 export function tracesOf(user: number, day: number): number {
   return ((user * 7919 + day * 104_729) % 4999) + 1;
 }
@@ -77,7 +71,6 @@ export function workspaceId(workspace: number): string {
   return uuidOf(`workspace ${workspace}`);
 }
 
-/** `user` counts over all workspaces. */
 export function userId(user: number): string {
   return uuidOf(`user ${user}`);
 }
@@ -91,7 +84,6 @@ export function dayOf(day: number): number {
   return FIRST_DAY + day * DAY_MS;
 }
 
-/** Dimensions of the `n`th workspace, project, user or key of a platform, the workspace by its id and place. */
 export function dimensionsOf(groupBy: string, n: number, workspace: { id: string; place: number }): object {
   const last = n.toString(16).padStart(12, "0");
   if (groupBy === "workspace")

@@ -18,13 +18,11 @@ const { seeds, seed } = new Command("bench:unusual")
 
 const FIRST = "2026-01-05";
 const DAYS = 240;
-/** Before it too little is known. */
 const JUDGED_FROM = 60;
 
 interface Made {
   readonly amounts: readonly number[];
   readonly unusual: ReadonlySet<number>;
-  /** The first day of a new level. */
   readonly shift: number | null;
 }
 
@@ -57,7 +55,6 @@ const lines = [2.5, 2.75, 3, 3.25, 3.5, 4].map((threshold) => {
     const days = amounts.map((amount, n) => ({ day: addDays(FIRST, n), amount, isFinal: true }));
     const found = unusualDays(days, threshold).map(({ day }) => days.findIndex((one) => one.day === day));
     const right = found.filter((n) => unusual.has(n));
-    // The second day of a new level is told as well, and is no mistake.
     const isOfShift = (n: number) =>
       shift !== null && n >= shift && n < shift + 14 && (n === shift || !unusual.has(n));
     const ofShift = found.filter(isOfShift).length;

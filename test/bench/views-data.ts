@@ -1,29 +1,22 @@
 import type pg from "pg";
 
-/** What the views are measured on: three years of one organisation, as the service leaves them. */
 export interface Size {
-  /** Hourly records of three years, about; fewer years have fewer, more workspaces have more. */
   readonly records: number;
   readonly seed: number;
-  /** In place of as many as go with the records. Each has a project, a key and users. */
   readonly workspaces?: number;
-  /** In place of three. */
   readonly years?: number;
 }
 
 const YEARS = 3;
 const FULL = 50_000_000;
-/** Of an organisation with `FULL` hourly records in three years; a smaller one has fewer of everything but time. */
 const ORGANISATION = { workspace: 20, project: 200, user: 1000, api_key: 300 } as const;
 /** A user works in so many workspaces; a project and a key belong to one. */
 const WORKSPACES_OF_A_USER = 5;
 
 /** Fills an empty, migrated database, and analyzes nothing. All follows from the seed, but for the clock that it ends at. */
 export async function seedUsage(client: pg.Client, size: Size, say: (line: string) => void): Promise<void> {
-  // Totals of months are made once, at the end.
   await client.query("SET TIME ZONE 'UTC'");
   for (const statement of [...organisation(size), ...coverage()]) await client.query(statement);
-  // The key of 50 million rows is made once, at the end.
   await client.query("ALTER TABLE usage.hourly_record DROP CONSTRAINT hourly_record_pkey");
   await client.query("SET maintenance_work_mem = '256MB'; SET work_mem = '128MB'");
   const { rows: months } = await client.query<{ from: string; to: string }>(`
@@ -64,7 +57,6 @@ function organisation({ records, seed, workspaces: requested = 0, years = YEARS 
         SELECT source_id, '${dimension}', md5('${seed} ${dimension} ' || n)::uuid::text, data_start, now()
         FROM usage.source, generate_series(0, ${count - 1}) n ORDER BY n`,
     ),
-    // Every third one was renamed once.
     `INSERT INTO usage.entity_name (entity_id, fetch_number, fetched_at, name)
      SELECT entity_id, CASE nth WHEN ' new' THEN 2 ELSE 1 END, data_start + CASE nth WHEN ' new' THEN 400 ELSE 0 END,
             dimension || ' ' || entity_id || nth
@@ -107,10 +99,6 @@ function organisation({ records, seed, workspaces: requested = 0, years = YEARS 
   ];
 }
 
-/**
- * What is older than ten days is joined; from then on each final day has a fragment of its own, and what is younger
- * than three days is provisional. Hours come in windows of 23.
- */
 function coverage(): string[] {
   return [
     `INSERT INTO usage.coverage
@@ -138,7 +126,6 @@ function coverage(): string[] {
   ];
 }
 
-/** On every third day an id has long-lived traces, and as often it used deployments. Each project has a deployment. */
 function otherMeters(): string[] {
   return [
     `INSERT INTO usage.entity (source_id, dimension, external_id, first_seen_at, last_seen_at)
@@ -168,7 +155,6 @@ function otherMeters(): string[] {
   ];
 }
 
-/** 2,000 rules: three quarters name a project, the others a tag, names or a workspace. Every third project has a tag. */
 function owners(): string[] {
   return [
     `INSERT INTO usage.resource_tag
@@ -187,10 +173,8 @@ function owners(): string[] {
   ];
 }
 
-/** Hours of one month, in the order in which a load writes them, and the days that they add up to. */
 function month(seed: number): string[] {
   return [
-    // Users work by day, on weekdays; projects and keys nearly always.
     `CREATE TEMPORARY TABLE bench_hour AS
      SELECT s.series_id, s.day_series_id, s.workspace_series_id, s.group_by, h.hour, 1 + (x.n >> 20) % 200 AS traces
      FROM usage.source
@@ -206,7 +190,6 @@ function month(seed: number): string[] {
        WHEN t.of_day >= s.first_hour AND t.of_day < s.first_hour + 12 THEN 680
        ELSE 60
      END`,
-    // What the projects did is what their workspace did.
     `INSERT INTO bench_hour
      SELECT w.series_id, w.day_series_id, w.series_id, 'workspace', h.hour, sum(h.traces)
      FROM bench_hour h JOIN bench_series w ON w.series_id = h.workspace_series_id

@@ -1,23 +1,17 @@
-/** What people ask the public views about years of usage. */
 export interface Question {
   readonly name: string;
-  /** Through `reporting`, as a BI tool writes it. */
   readonly view: string;
-  /** Held to the limit; the others are there to see. */
   readonly limitMs?: number;
   /** Why a view cannot answer it within the limit, and what does. Comments of views and docs/bi.md say the same. */
   readonly instead?: string;
 }
 
-/** Medians are held to it. */
 const LIMIT_MS = 200;
 
 /** First day of this month, UTC; without a zone, so that a date stays one. */
 const MONTH = "date_trunc('month', (now() AT TIME ZONE 'UTC'))::date";
-/** The same week that the questions about traces ask for. */
 const WEEK = "usage_date >= current_date - 7 AND usage_date < current_date";
 
-/** What tools ask by themselves, and dashboards and people, within the limit. */
 const QUICK: Readonly<Record<string, string>> = {
   "daily of one project, a year": `
       SELECT usage_date, sum(traces) FROM reporting.fct_usage_project_daily
@@ -54,10 +48,6 @@ const QUICK: Readonly<Record<string, string>> = {
   "tiers by workspace, a week": `SELECT usage_date, longlived_traces, shortlived_traces, tiers_status FROM reporting.fct_usage_workspace_daily WHERE ${WEEK}`,
 };
 
-/**
- * Without a limit. Many of these read every record of a dimension: Postgres passes neither DISTINCT nor an order down to the parts of
- * such a view.
- */
 const SLOW: readonly Question[] = [
   {
     name: "names of workspaces, from days by user",

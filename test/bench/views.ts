@@ -92,7 +92,6 @@ try {
   await service.close();
 }
 
-/** The database, filled and with today's views. */
 async function prepare(): Promise<void> {
   const found = await admin.query("SELECT FROM pg_database WHERE datname = $1", [name]);
   if (found.rowCount === 0) await admin.query(`CREATE DATABASE ${name}`);
@@ -105,7 +104,6 @@ async function prepare(): Promise<void> {
   if (rowCount === 0) {
     output.note(`seed ${options.seed}: about ${options.records} hourly records`);
     await seedUsage(client, options, (line) => output.note(line));
-    // What the product does after its loads.
     const filled = openStore({ url });
     output.note(`analyzed: ${(await analyzeStale(filled.db)).join(", ")}`);
     await filled.close();
@@ -120,7 +118,6 @@ async function prepare(): Promise<void> {
 async function times(client: pg.Client, text: string): Promise<{ ms: number[]; rows: number }> {
   const ms: number[] = [];
   let rows = 0;
-  // The first one is not counted: it warms the caches.
   for (let round = 0; round <= options.rounds; round++) {
     const startedAt = performance.now();
     const stream = client.query(copyTo(`COPY (${text}) TO STDOUT`));
