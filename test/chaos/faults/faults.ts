@@ -1,4 +1,4 @@
-import type { Fault, FaultOf } from "../world/fault.ts";
+import { type Fault, faultOn } from "../world/fault.ts";
 import { PLATFORM_FAULTS } from "./platform.ts";
 import { POSTGRES_FAULTS } from "./postgres.ts";
 import { RECEIVER_FAULTS } from "./receiver.ts";
@@ -6,14 +6,11 @@ import { REDIS_FAULTS } from "./redis.ts";
 import { TOGETHER } from "./together.ts";
 import { WORKER_FAULTS } from "./workers.ts";
 
-const strike = (on: Fault["on"], faults: readonly FaultOf[]): Fault[] =>
-  faults.map((fault) => ({ ...fault, on }));
-
 export const FAULTS: readonly Fault[] = [
-  ...strike("workers", WORKER_FAULTS),
-  ...strike("redis", REDIS_FAULTS),
-  ...strike("postgres", POSTGRES_FAULTS),
-  ...strike("platform", PLATFORM_FAULTS),
-  ...strike("receiver", RECEIVER_FAULTS),
-  ...strike("together", TOGETHER),
+  ...WORKER_FAULTS.map((one) => faultOn("workers", one)),
+  ...REDIS_FAULTS.map((one) => faultOn("redis", one)),
+  ...POSTGRES_FAULTS.map((one) => faultOn("postgres", one)),
+  ...PLATFORM_FAULTS.map((one) => faultOn("platform", one)),
+  ...RECEIVER_FAULTS.map((one) => faultOn("receiver", one)),
+  ...TOGETHER.map((one) => faultOn("together", one)),
 ];

@@ -27,25 +27,19 @@ let authority: ReturnType<typeof createAuthority> | undefined;
 export const PLATFORM_FAULTS: readonly FaultOf[] = [
   {
     name: "platform: 429 to everything, with Retry-After: 1",
-    forS: 60,
-    withinS: 45,
+    how: "60 s, within 45 s, short, random",
     named: ["rate_limited"],
-    isShort: true,
-    isRandom: true,
     begin: rates(1, "429-retry-after"),
   },
   {
     name: "platform: 429 without Retry-After",
-    forS: 20,
-    withinS: 45,
+    how: "20 s, within 45 s, random",
     named: ["rate_limited"],
-    isRandom: true,
     begin: rates(1, "429"),
   },
   {
     name: "platform: 429 with a date in Retry-After",
-    forS: 10,
-    withinS: 45,
+    how: "10 s, within 45 s",
     named: ["rate_limited"],
     begin: async ({ standin }) => {
       const date = new Date(now() + 12_000).toUTCString();
@@ -55,10 +49,8 @@ export const PLATFORM_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "platform: 429 with a Retry-After that cannot be meant",
-    forS: 15,
-    withinS: 120,
+    how: "15 s, within 120 s, random",
     named: ["rate_limited"],
-    isRandom: true,
     begin: async ({ standin }) => {
       const inTwoDays = new Date(now() + 172_800_000).toUTCString();
       for (const retry_after of [inTwoDays, "soon", "-5", "0", "1e9", "99999999999", ""])
@@ -68,20 +60,16 @@ export const PLATFORM_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "platform: 500, 502 and 503 to everything",
+    how: "30 s, within 90 s, random",
     allowed: { failures: true },
-    forS: 30,
-    withinS: 90,
     named: ["server_error"],
-    isRandom: true,
     begin: rates(1, "500", "502", "503"),
   },
   {
     name: "platform: connections reset",
+    how: "30 s, within 90 s, random",
     allowed: { failures: true },
-    forS: 30,
-    withinS: 90,
     named: ["network"],
-    isRandom: true,
     begin: async (world) => {
       for (const { platform } of all(world)) platform.accepts = "none";
       for (const { platform } of all(world)) platform.cut();
@@ -92,10 +80,8 @@ export const PLATFORM_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "platform: moves, and its old address falls silent",
+    how: "1 s, within 180 s, random",
     allowed: { failures: true },
-    forS: 1,
-    withinS: 180,
-    isRandom: true,
     begin: async (world) => {
       for (const { platform } of all(world)) platform.silence();
       return async () => {};
@@ -103,9 +89,8 @@ export const PLATFORM_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "platform: its certificate expires",
+    how: "30 s, within 120 s",
     allowed: { failures: true },
-    forS: 30,
-    withinS: 120,
     named: ["network"],
     options: async () => {
       authority = createAuthority();
@@ -123,49 +108,40 @@ export const PLATFORM_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "platform: half of the responses are cut, in every framing",
+    how: "30 s, within 90 s, random",
     allowed: { failures: true },
-    forS: 30,
-    withinS: 90,
-    isRandom: true,
     begin: rates(0.5, "cut-length", "cut-chunked", "cut-close", "cut-gzip"),
   },
   {
     name: "platform: answers drip a byte every 2 s",
+    how: "30 s, within 180 s",
     allowed: { failures: true },
-    forS: 30,
-    withinS: 180,
     begin: responses("drip", 1),
   },
   {
     name: "platform: answers never end",
+    how: "20 s, within 120 s",
     allowed: { failures: true },
-    forS: 20,
-    withinS: 120,
     options: { environment: { USAGE_RESPONSE_LIMIT: "1" } },
     begin: responses("endless", 1),
   },
   {
     name: "platform: HTML with status 200",
+    how: "15 s, within 45 s, random",
     allowed: { failures: true },
-    forS: 15,
-    withinS: 45,
     named: ["response_invalid"],
-    isRandom: true,
     begin: responses("html", 2),
   },
   {
     name: "platform: empty bodies with status 200",
+    how: "15 s, within 90 s, random",
     allowed: { failures: true },
-    forS: 15,
-    withinS: 90,
-    isRandom: true,
     begin: responses("empty", 2),
   },
   {
     name: "platform: every record doubled",
+    how: "15 s, within 45 s",
     allowed: { failures: true },
-    forS: 15,
-    withinS: 45,
     // Final days would keep what the platform said, until a reconciliation.
     withoutBackfill: true,
     withoutHistory: true,
@@ -173,11 +149,8 @@ export const PLATFORM_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "platform: the key loses a workspace",
+    how: "30 s, within 60 s, short, random",
     allowed: { failures: true },
-    forS: 30,
-    withinS: 60,
-    isShort: true,
-    isRandom: true,
     mustHappen: "EXISTS (SELECT FROM usage.fetch WHERE outcome = 'unverified')",
     begin: async ({ standin }) => {
       const [lost] = standin.organisation.workspaces;

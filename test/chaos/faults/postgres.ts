@@ -43,30 +43,23 @@ function fillDisk(world: World): () => Promise<void> {
 export const POSTGRES_FAULTS: readonly FaultOf[] = [
   {
     name: "Postgres: killed",
-    forS: 15,
-    withinS: 45,
-    isShort: true,
-    isRandom: true,
+    how: "15 s, within 45 s, short, random",
     begin: ({ postgres }) => killed(postgres),
   },
   {
     name: "Postgres: away for three minutes",
-    forS: 180,
-    withinS: 45,
+    how: "180 s, within 45 s",
     begin: ({ postgres }) => killed(postgres),
   },
   {
     name: "Postgres: sessions terminated again and again",
-    forS: 15,
-    withinS: 45,
-    isRandom: true,
+    how: "15 s, within 45 s, random",
     begin: async (world) => repeatedly(300, () => world.sql(TERMINATE)),
   },
   {
     name: "Postgres: failover to a standby that has not got all",
+    how: "5 s, within 120 s",
     withoutHistory: true,
-    forS: 5,
-    withinS: 120,
     options: async () => {
       const primary = await createPostgres();
       await primary.start();
@@ -102,24 +95,17 @@ export const POSTGRES_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "Postgres: replies to COMMIT lost with their connection",
-    forS: 1,
-    withinS: 45,
-    isShort: true,
-    isRandom: true,
+    how: "1 s, within 45 s, short, random",
     begin: loseReplies("cut", 12),
   },
   {
     name: "Postgres: replies to COMMIT lost silently",
-    forS: 1,
-    withinS: 120,
-    isRandom: true,
+    how: "1 s, within 120 s, random",
     begin: loseReplies("silent", 8),
   },
   {
     name: "Postgres: half-open connections",
-    forS: 1,
-    withinS: 120,
-    isRandom: true,
+    how: "1 s, within 120 s, random",
     begin: async (world) => {
       for (const { postgres } of all(world)) postgres.silence();
       return async () => {};
@@ -127,9 +113,7 @@ export const POSTGRES_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "Postgres: tables locked for 30 s, and deadlocks",
-    forS: 30,
-    withinS: 60,
-    isRandom: true,
+    how: "30 s, within 60 s, random",
     begin: async (world) => {
       const [locker, rival] = await Promise.all([connect(world), connect(world)]);
       // A load that holds the table and wants the view is in a deadlock with it. Postgres may end either.
@@ -156,9 +140,7 @@ export const POSTGRES_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "Postgres: no connection is free",
-    forS: 20,
-    withinS: 60,
-    isRandom: true,
+    how: "20 s, within 60 s, random",
     begin: async (world) => {
       const held: pg.Client[] = [];
       const admin = await connect(world);
@@ -174,8 +156,7 @@ export const POSTGRES_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "Postgres: disk full",
-    forS: 30,
-    withinS: 60,
+    how: "30 s, within 60 s",
     named: ["postgres_full"],
     options: async () => {
       disk = smallDisk("64m");
@@ -196,8 +177,7 @@ export const POSTGRES_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "Postgres: disk full, with its write-ahead log on it",
-    forS: 20,
-    withinS: 60,
+    how: "20 s, within 60 s",
     options: async () => {
       disk = smallDisk("400m");
       const postgres = await createPostgres({

@@ -30,9 +30,7 @@ async function sendAlerts({ redis, sql }: World): Promise<void> {
 export const RECEIVER_FAULTS: readonly FaultOf[] = [
   {
     name: "receiver of alerts: drips, holds, refuses, redirects and never ends",
-    forS: 60,
-    withinS: 45,
-    isRandom: true,
+    how: "60 s, within 45 s, random",
     begin: async (world) => {
       const manners = MANNERS.filter((manner) => manner !== "well");
       const stop = repeatedly(4_000, async () => {

@@ -10,25 +10,20 @@ const AWAY = ["redis_unreachable", "worker_error", "schedules_unrestored"];
 export const REDIS_FAULTS: readonly FaultOf[] = [
   {
     name: "Redis: killed, with an append-only file",
-    forS: 10,
-    withinS: 45,
+    how: "10 s, within 45 s, short, random",
     named: AWAY,
-    isShort: true,
-    isRandom: true,
     begin: ({ redis }) => killed(redis),
   },
   {
     name: "Redis: killed, without an append-only file",
-    forS: 10,
-    withinS: 60,
+    how: "10 s, within 60 s",
     named: AWAY,
     options: { aof: false },
     begin: ({ redis }) => killed(redis),
   },
   {
     name: "Redis: killed, and the end of its append-only file is lost",
-    forS: 5,
-    withinS: 60,
+    how: "5 s, within 60 s",
     named: AWAY,
     begin: async ({ redis }) => {
       await redis.kill();
@@ -38,8 +33,7 @@ export const REDIS_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "Redis: failover to a replica that has not got the last 6 s",
-    forS: 1,
-    withinS: 90,
+    how: "1 s, within 90 s",
     begin: async (world) => {
       const [wire, replica] = await Promise.all([openRelay(world.redis.port), createRedis()]);
       await replica.start();
@@ -64,10 +58,7 @@ export const REDIS_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "Redis: FLUSHALL",
-    forS: 1,
-    withinS: 60,
-    isShort: true,
-    isRandom: true,
+    how: "1 s, within 60 s, short, random",
     begin: async ({ keys }) => {
       await keys.flushall();
       return async () => {};
@@ -75,9 +66,7 @@ export const REDIS_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "Redis: demoted to a replica (READONLY)",
-    forS: 20,
-    withinS: 60,
-    isRandom: true,
+    how: "20 s, within 60 s, random",
     begin: async ({ keys }) => {
       await keys.replicaof("127.0.0.1", "1");
       return async () => void (await keys.replicaof("NO", "ONE"));
@@ -85,10 +74,8 @@ export const REDIS_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "Redis: frozen for 40 s",
-    forS: 40,
-    withinS: 60,
+    how: "40 s, within 60 s, random",
     named: AWAY,
-    isRandom: true,
     begin: async ({ redis }) => {
       redis.freeze();
       return async () => redis.thaw();
@@ -96,9 +83,7 @@ export const REDIS_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "Redis: half-open connections",
-    forS: 1,
-    withinS: 90,
-    isRandom: true,
+    how: "1 s, within 90 s, random",
     begin: async (world) => {
       for (const { redis } of all(world)) redis.silence();
       return async () => {};
@@ -106,9 +91,7 @@ export const REDIS_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "Redis: connections reset again and again",
-    forS: 15,
-    withinS: 45,
-    isRandom: true,
+    how: "15 s, within 45 s, random",
     begin: async (world) =>
       repeatedly(300, () => {
         for (const { redis } of all(world)) redis.cut();
@@ -116,9 +99,7 @@ export const REDIS_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "Redis: out of memory",
-    forS: 20,
-    withinS: 60,
-    isRandom: true,
+    how: "20 s, within 60 s, random",
     begin: async ({ keys }) => {
       await keys.config("SET", "maxmemory", "1");
       return async () => void (await keys.config("SET", "maxmemory", "0"));

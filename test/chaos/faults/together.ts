@@ -56,24 +56,19 @@ function inBerlin(startsAt: number) {
 export const TOGETHER: readonly FaultOf[] = [
   ...[3_600, -3_600].map((seconds) => ({
     name: `together: a host whose clock is 1 h ${seconds > 0 ? "ahead" : "behind"} joins`,
-    forS: 1,
-    withinS: 60,
+    how: "1 s, within 60 s",
     withoutChanges: true as const,
     begin: joinsWithClockOff(seconds),
   })),
   ...IN_BERLIN.map(([what, startsAt]) => ({
     name: `together: ${what}`,
-    forS: 30,
-    withinS: 60,
+    how: "30 s, within 60 s",
     options: inBerlin(Date.parse(startsAt)),
     begin: async (world: World) => repeatedly(500, () => world.change()),
   })),
   {
     name: "together: the same windows on two workers, overlapping backfills",
-    forS: 20,
-    withinS: 60,
-    isShort: true,
-    isRandom: true,
+    how: "20 s, within 60 s, short, random",
     begin: async (world) => {
       await Promise.all([world.createBackfill(), world.createBackfill()]);
       const ends = [requestedTwice(world), alongsideService(world, { postgresMs: 150 })];
@@ -82,10 +77,8 @@ export const TOGETHER: readonly FaultOf[] = [
   },
   {
     name: "together: older responses arrive late",
-    forS: 30,
-    withinS: 60,
+    how: "30 s, within 60 s, random",
     mustHappen: "EXISTS (SELECT FROM usage.fetch WHERE outcome = 'discarded')",
-    isRandom: true,
     begin: async (world) => {
       const late = worker(world);
       late.platform.delayMs = 9_000;
@@ -98,8 +91,7 @@ export const TOGETHER: readonly FaultOf[] = [
   },
   {
     name: "together: two releases, and a migration between",
-    forS: 5,
-    withinS: 60,
+    how: "5 s, within 60 s",
     begin: async (world) => {
       const release = nextRelease(NEXT);
       const { code, stderr } = await usageEtl(["migrate"], world.environment, { release });

@@ -72,10 +72,7 @@ async function endInTime(victim: Worker, withinMs = EXIT_WITHIN_MS): Promise<voi
 export const WORKER_FAULTS: readonly FaultOf[] = [
   {
     name: "worker: kill -9 within a fetch",
-    forS: 5,
-    withinS: 60,
-    isShort: true,
-    isRandom: true,
+    how: "5 s, within 60 s, short, random",
     begin: async (world) => {
       const victim = worker(world);
       await new Promise<void>((struck) => {
@@ -88,43 +85,32 @@ export const WORKER_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "worker: kill -9 between COPY and COMMIT",
-    forS: 5,
-    withinS: 60,
-    isShort: true,
-    isRandom: true,
+    how: "5 s, within 60 s, short, random",
     begin: (world) => killAt(world, "before"),
   },
   {
     name: "worker: kill -9 after COMMIT, before the acknowledgement",
-    forS: 5,
-    withinS: 60,
-    isRandom: true,
+    how: "5 s, within 60 s, random",
     begin: (world) => killAt(world, "after"),
   },
   {
     name: "worker: kill -9 before any statement",
-    forS: 1,
-    withinS: 60,
-    isRandom: true,
+    how: "1 s, within 60 s, random",
     begin: killAtRandom("onStatement", 300),
   },
   {
     name: "worker: kill -9 before any command to Redis",
-    forS: 1,
-    withinS: 60,
-    isRandom: true,
+    how: "1 s, within 60 s, random",
     begin: killAtRandom("onRedis", 300),
   },
   {
     name: "worker: kill -9 before any statement, ten times",
-    forS: 1,
-    withinS: 90,
+    how: "1 s, within 90 s",
     begin: killedAtRandom("onStatement", 300, 10),
   },
   {
     name: "worker: SIGTERM beside a silent Postgres",
-    forS: 1,
-    withinS: 90,
+    how: "1 s, within 90 s",
     begin: async (world) => {
       const victim = worker(world);
       victim.postgres.silence({ newOnes: true });
@@ -134,8 +120,7 @@ export const WORKER_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "worker: the disk that takes its log is full",
-    forS: 30,
-    withinS: 60,
+    how: "30 s, within 60 s",
     begin: async (world) => {
       const folder = smallDisk("1m");
       await world.addWorker({ output: join(folder, "log") });
@@ -146,8 +131,7 @@ export const WORKER_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "worker: killed five times within the same fetch task",
-    forS: 1,
-    withinS: 90,
+    how: "1 s, within 90 s",
     options: { workers: 1 },
     begin: async (world) => {
       const since = performance.now();
@@ -162,9 +146,7 @@ export const WORKER_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "worker: frozen for 60 s",
-    forS: 60,
-    withinS: 60,
-    isRandom: true,
+    how: "60 s, within 60 s, random",
     begin: async (world) => {
       const victim = worker(world);
       victim.running.process.kill("SIGSTOP");
@@ -173,8 +155,7 @@ export const WORKER_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "worker: event loop blocked for 45 s",
-    forS: 50,
-    withinS: 60,
+    how: "50 s, within 60 s",
     options: { worker: { environment: BLOCKING } },
     begin: async (world) => {
       worker(world).running.process.kill("SIGUSR2");
@@ -183,9 +164,7 @@ export const WORKER_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "worker: SIGTERM under load, answers take 12 s",
-    forS: 1,
-    withinS: 90,
-    isShort: true,
+    how: "1 s, within 90 s, short",
     begin: async (world) => {
       for (const one of all(world)) one.platform.delayMs = 12_000;
       const before = world.platform.requests;
@@ -199,8 +178,7 @@ export const WORKER_FAULTS: readonly FaultOf[] = [
   },
   {
     name: "worker: rolling restarts for ten minutes",
-    forS: 600,
-    withinS: 60,
+    how: "600 s, within 60 s",
     begin: async (world) => {
       let failure: Error | undefined;
       const stop = repeatedly(2_000, async () => {

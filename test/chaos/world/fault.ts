@@ -10,16 +10,11 @@ export interface Allowed {
 }
 
 /** One fault, and what may be expected of the service. */
-export interface Fault extends FaultOf {
-  readonly on: "workers" | "redis" | "postgres" | "platform" | "receiver" | "together";
-}
-
 export interface FaultOf {
   readonly name: string;
+  /** "30 s, within 60 s, short, random": how long it lasts, and from its end until every figure is right and no work is left. */
+  readonly how: string;
   readonly begin: (world: World) => Promise<() => Promise<void>>;
-  readonly forS: number;
-  /** From its end until every figure is right and no work is left, seconds. */
-  readonly withinS: number;
   /** Codes of log lines of which each worker's log, or one of them, must have one. */
   readonly named?: readonly string[];
   readonly allowed?: Allowed;
@@ -31,9 +26,20 @@ export interface FaultOf {
   /** Default: usage changes until the fault is over. Here `begin` changes it, since it waits for figures that stand still. */
   readonly withoutChanges?: true;
   readonly withoutHistory?: true;
-  readonly isShort?: true;
-  /** May be drawn at random: it can be overlapped, and needs no world of its own. */
-  readonly isRandom?: true;
+}
+
+export type Fault = ReturnType<typeof faultOn>;
+
+/** A random fault can be overlapped, and needs no world of its own. */
+export function faultOn(
+  on: "workers" | "redis" | "postgres" | "platform" | "receiver" | "together",
+  { how, ...fault }: FaultOf,
+) {
+  const [, forS, withinS, more = ""] = /^(\d+) s, within (\d+) s((?:, (?:short|random))*)$/.exec(how) ?? [];
+  if (withinS === undefined)
+    throw new Error(`${fault.name}: ${how} is not such as "30 s, within 60 s, random"`);
+  const [isShort, isRandom] = [more.includes("short"), more.includes("random")];
+  return { ...fault, on, forS: Number(forS), withinS: Number(withinS), isShort, isRandom };
 }
 
 export function worker(world: World): Worker {
