@@ -24,7 +24,14 @@ function sizeOf(files: readonly string[]): { lines: number; bytes: number; words
 }
 
 const grouped = (value: number) => value.toLocaleString("en-US");
-const GENERATED = ["src/core/store/db/schema.ts", "test/tools/package-lock.json"];
+/** Written by programs: types of tables, locked versions of packages, and the published columns of FOCUS. */
+const GENERATED = [
+  "src/core/store/db/schema.ts",
+  "test/tools/package-lock.json",
+  "test/tools/agents/requirements-0.16.7.txt",
+  "test/tools/agents/requirements-0.4.21.txt",
+  "test/reporting/focus/1.4.csv",
+];
 const byHand = (files: readonly string[]) => sizeOf(files.filter((file) => !GENERATED.includes(file)));
 const code = filesOf("src/*.ts", "jobs/*.ts");
 const written = byHand(code);
