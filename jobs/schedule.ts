@@ -103,7 +103,7 @@ export async function restoreSchedules(
 }
 
 /** Returns whether all ids are there and no next run is too far away. Job, data and options are not compared. */
-export async function areSchedulesPresent(
+async function areSchedulesPresent(
   queue: Queue,
   schedules: readonly Schedule[],
   { connection, now = systemClock.now() }: { connection: RedisConnection; now?: number },

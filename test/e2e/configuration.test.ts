@@ -34,24 +34,6 @@ test("a password that would be cut is refused by every command, without a part o
   }
 });
 
-test("an address with a login is refused as an argument, wherever it stands, and is not repeated", async () => {
-  const secret = "q7ZkW9Xv";
-  const lines = [
-    ["files", "write", "--to", `s3://AKIA:${secret}@bucket/prefix`],
-    ["files", "write", `--too=s3://AKIA:${secret}@bucket`],
-    ["files", `s3://AKIA:${secret}@bucket`],
-    ["init", "--database-url", `postgres://usage:${secret}@127.0.0.1:1/x`],
-    ["init", "--set", `USAGE_EXPORT_DIR=s3://AKIA:${secret}@bucket`],
-    ["init", "--set", `USAGE_WEB_TOKEN=${secret}-${secret}`, "--base-url", "http://127.0.0.1:1"],
-    ["prices", "import", `https://user:${secret}@host/prices.csv`, "--json"],
-  ];
-  for (const ended of await Promise.all(lines.map((args) => run(args)))) {
-    expect([ended.code, ended.stdout]).toEqual([2, ""]);
-    expect(ended.stderr).toContain("in the list of processes");
-    expect(piecesIn(ended.stderr, secret)).toEqual([]);
-  }
-});
-
 test("a command ends with 6 if it cannot reach Postgres, the platform, or the platform behind a gateway", async () => {
   const made = await bench();
   const env = envOf(made);

@@ -63,16 +63,6 @@ test("init asks on a terminal until each server works, shows no secret, and the 
   expect([code, stderr]).toEqual([6, expect.stringContaining(NOWHERE)]);
 });
 
-test("Ctrl-C at a question ends init, and nothing is written", async () => {
-  const file = join(temporaryFolder(), "my.env");
-  const terminal = onTerminal(["init", "--file", file]);
-  await terminal.shows("? Billing host of the platform");
-  terminal.type("\u0003");
-  expect(await terminal.ended).toBe(130);
-  await terminal.shows("[interrupted]");
-  expect(readdirSync(join(file, ".."))).toEqual([]);
-});
-
 test("without a terminal init asks nothing, tries everything, and writes only if all of it works", async () => {
   const bench = await setup({ standin: { apiKey: KEY } });
   const cwd = temporaryFolder();

@@ -2,9 +2,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSyn
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { poll } from "../support/poll.ts";
 import { bench, document, envOf, run } from "../support/program.ts";
-import { logOf, setupService, urlOf } from "../support/service.ts";
 import { temporaryFolder } from "../support/temporary.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -67,52 +65,5 @@ test("without optional packages usage is loaded and proven, and what needs one n
     const refused = await inCopy(...args);
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(`\`npm install ${name}\``)]);
     expect(refused.stderr).toContain("[package_missing]");
-  }
-});
-
-test("without optional packages the service loads usage and serves pages, but for its queues and clients of AI", async () => {
-  const bench = await setupService({ days: 2, workspaces: 1 });
-  const token = "a-token-of-operators-0123456789";
-  const environment = { USAGE_WEB_TOKEN: token, ...MAIL };
-  const applied = await run(["owners", "apply", ownersWithMail()], {
-    DATABASE_URL: bench.databaseUrl,
-    ...MAIL,
-  });
-  expect(applied).toMatchObject({ code: 0 });
-  const service = await bench.serve({ release: installWithoutOptional(), environment });
-  await bench.loaded();
-  const warned = () => logOf(service).filter(({ route }) => route === "post");
-  await poll(() => warned().length > 0, { deadlineMs: 120_000 });
-  expect(warned()).toMatchObject([{ code: "route_failed", msg: NO_MAIL }]);
-  const request = (path: string, init?: RequestInit) => fetch(urlOf(service) + path, init);
-  expect((await request("/livez")).status).toBe(200);
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
-  const client = {
-    method: "POST",
-    body,
-    headers: {
-      authorization: `Bearer ${token}`,
-      accept: "application/json, text/event-stream",
-      "content-type": "application/json",
-    },
-  };
-  const form = new URLSearchParams({ token });
-  const login = await request("/login", { method: "POST", body: form, redirect: "manual" });
-  const cookie = login.headers
-    .getSetCookie()
-    .map((one) => one.split(";")[0])
-    .join("; ");
-  const workbook = await request("/usage.xlsx?by=workspace", { headers: { cookie } });
-  expect([workbook.status, await workbook.text()]).toEqual([
-    501,
-    expect.stringContaining("write-excel-file"),
-  ]);
-  for (const [path, init] of [["/queues"], ["/queues/queue/fetch"], ["/mcp", client]] as const) {
-    const missing = await request(path, init);
-    expect([path, missing.status, await missing.json()]).toMatchObject([
-      path,
-      501,
-      { error: "package_missing" },
-    ]);
   }
 });

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { bench, dayOf, document, envOf, run } from "../support/program.ts";
-import { setReadable, workspaceAt } from "../support/source.ts";
+import { bench, document, envOf, run } from "../support/program.ts";
 
 const TYPO = "00000000-0000-4000-8000-00000000dead";
 
@@ -60,27 +59,4 @@ test("a typo in USAGE_WORKSPACE_IDS is refused; what was accepted by force can b
     { action: "workspace.forget", detail: `workspace ${TYPO}: 0 records, 0 restatements, 0 prices`, ...kept },
     { action: "source.forget", detail: expect.stringMatching(/^source default: \d+ records, /), ...kept },
   ]);
-});
-
-test("every statement of completeness names a workspace that was never readable", async () => {
-  const made = await bench({ workspaces: [], days: 2 });
-  const { access } = made.standin;
-  access.listsUnreadable = true;
-  setReadable(made.standin, 1, false);
-  const { id } = workspaceAt(made.standin, 1);
-  const env = envOf(made);
-  expect((await run(["sync", "--inline"], env)).code).toBe(3);
-  const status = await run(["status"], env);
-  expect([status.code, status.stdout.replaceAll(/\s+/g, " ")]).toEqual([3, expect.stringContaining(id)]);
-  const [stated] = document(await run(["status", "--json"], env)) as {
-    neverRead: { workspaceId: string }[];
-  }[];
-  expect(stated?.neverRead.map((one) => one.workspaceId)).toContain(id);
-  expect((await run(["coverage", "--fail-on-gaps"], env)).code).toBe(4);
-  expect((await run(["doctor"], env)).stdout).toContain(id);
-  expect((await run(["workspace", "list"], env)).stdout).toMatch(new RegExp(`${id}\\s+never read\\s+-`));
-  const month = dayOf(made.dataStart).slice(0, 7);
-  expect((await run(["bill", month], env)).stdout).toContain(id);
-  const [bill] = document(await run(["bill", month, "--json"], env)) as (typeof stated)[];
-  expect(bill?.neverRead.map((one) => one.workspaceId)).toContain(id);
 });

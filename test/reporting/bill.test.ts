@@ -317,15 +317,3 @@ test("short-lived traces of a day on which the platform contradicts itself are n
     "Import prices with `usage-etl prices import FILE`.",
   ]);
 });
-
-test("a month of which nothing can be said is not called one without usage", async () => {
-  const bench = await setupBill();
-  expect((await bench.printed("2026-03")).at(-1)).not.toBe("No usage.");
-  await bench.owner.query("UPDATE usage.source SET data_start = '2026-03-01'");
-  await loadMarch(bench, "traces", []);
-  expect((await bench.printed("2026-03")).at(-1)).toBe("No usage.");
-  expect(JSON.parse(await bench.command("2025-12", "--csv", "--json"))).toMatchObject([{ lines: [] }]);
-  // No workspace is known, so no day is expected.
-  await bench.owner.query("UPDATE usage.source SET workspace_ids = '{nobody}'; DELETE FROM usage.day_state");
-  expect((await bench.printed("2026-03")).at(-1)).not.toBe("No usage.");
-});

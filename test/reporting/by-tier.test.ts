@@ -182,33 +182,6 @@ test("a day of a tier is reconciled by its own export, and until a restatement",
   expect(await both()).toEqual([until(2026), "02 -, 03 -, 04 2025 2025, 05 -"]);
 });
 
-test("coverage says of each kind and tier how its days are loaded", async () => {
-  await load("traces", "workspace", ["2026-03-01", "2026-03-03"], [["2026-03-02", WORKSPACE, 10]]);
-  await load("longlived", "workspace", ["2026-03-01", "2026-03-02"], []);
-  await learnMeter(store.db, { sourceId, meter: "deployments", state: "not_counted", evidence: "test" });
-  expect(
-    await lines(`SELECT kind, trace_tier, usage_date, status FROM reporting_detail.usage_coverage_by_kind_daily
-                 WHERE group_by = 'workspace' AND workspace_id = '${WORKSPACE}' AND usage_date < '2026-03-04' ORDER BY 1, 2, 3`),
-  ).toEqual([
-    "langsmith_deployments all 2026-03-01 not_available",
-    "langsmith_deployments all 2026-03-02 not_available",
-    "langsmith_deployments all 2026-03-03 not_available",
-    "traces all 2026-03-01 empty",
-    "traces all 2026-03-02 ok",
-    "traces all 2026-03-03 missing",
-    "traces longlived 2026-03-01 empty",
-    "traces longlived 2026-03-02 missing",
-    "traces longlived 2026-03-03 missing",
-  ]);
-  expect(
-    await lines(`
-      SELECT a.usage_date, a.group_by, a.status, b.status FROM reporting_detail.usage_coverage_daily a
-      FULL JOIN reporting_detail.usage_coverage_by_kind_daily b USING (source_id, usage_date, workspace_id, group_by)
-      WHERE a.stride = 'day' AND b.kind = 'traces' AND b.trace_tier = 'all' AND a.status IS DISTINCT FROM b.status`),
-    "traces of all tiers are as in usage_coverage_daily",
-  ).toEqual([]);
-});
-
 test("a query of a view of traces reads tiers only if it asks for them", async () => {
   const planOf = async (view: string, columns: string, group: string) =>
     (await lines(`EXPLAIN SELECT ${columns} FROM ${inSchema(view)} WHERE ${group}`)).join("\n");

@@ -18,7 +18,7 @@ import { seed } from "../support/drawn.ts";
 import { connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
 import { costsBy } from "../support/views.ts";
 
-const [WORKSPACE, OTHER] = WORKSPACES;
+const [, OTHER] = WORKSPACES;
 const [A, B] = ["00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"];
 
 const COSTS = (dimension: GroupBy) => `SELECT usage_date AS day, workspace_id AS workspace, sku, currency,
@@ -145,41 +145,3 @@ function sumOf(costs: readonly (string | null | undefined)[]): string {
 function rounded(dividend: bigint, divisor: bigint): bigint {
   return (2n * dividend + divisor) / (2n * divisor);
 }
-
-test("the row of what has no id says why: no id, or a day that is not loaded by this dimension", async () => {
-  const bench = await setupSource();
-  const client = await connectPlain(bench.url, "usage_reader");
-  await createMonths(bench, { [WORKSPACE]: { 0: 10, 1: 10, 2: 10, 3: 10 } });
-  const records: IdUsage = [
-    [WORKSPACE, 0, A ?? "", 6],
-    [WORKSPACE, 0, "", 3],
-    [WORKSPACE, 2, A ?? "", 10],
-    [WORKSPACE, 3, A ?? "", 12],
-  ];
-  await createDimension(bench, "project", {
-    workspaces: [WORKSPACE],
-    records,
-    leftOut: { [WORKSPACE]: [1] },
-  });
-  await createPrices(bench.store, [{ unitPrice: "0.5" }]);
-  const rows = await rowsOf(
-    client,
-    `SELECT to_char(usage_date, 'DD') AS day, right(dimension_id, 6) AS id, traces, estimated_cost AS cost, is_final AS final,
-            coverage_status AS status
-     FROM reporting_detail.fct_cost_by_id_daily WHERE group_by = 'project' ORDER BY 1, 2`,
-  );
-  expect(rows.map((row) => Object.values(row).join(" "))).toEqual([
-    "01 (none) 4 2.0000000000 t ok",
-    "01 00000a 6 3.0000000000 t ok",
-    "02  10 5.0000000000 f missing",
-    "03 00000a 10 5.0000000000 t ok",
-    "04 (none) -2 -1.0000000000 t ok",
-    "04 00000a 12 6.0000000000 t ok",
-  ]);
-  const price = await rowsOf(
-    client,
-    `SELECT p.unit_price, p.sku, p.is_valid_today FROM reporting.fct_cost_workspace_daily c
-     JOIN reporting_detail.dim_price p USING (price_id, volume_tier) WHERE c.usage_date = '2026-03-01'`,
-  );
-  expect(price).toEqual([{ unit_price: "0.5000000000", sku: "traces", is_valid_today: "t" }]);
-});

@@ -1,5 +1,3 @@
-import { readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
 import { openStore, type Store } from "../../src/core/store/db/database.ts";
@@ -12,7 +10,6 @@ import { now } from "../support/clock.ts";
 import { createTestDatabase, pastPooler } from "../support/database.ts";
 import { addSource, WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
-import { temporaryFolder } from "../support/temporary.ts";
 
 const [ALPHA, OTHER] = WORKSPACES;
 const THIRD = "00000000-0000-4000-8000-000000000003";
@@ -138,34 +135,6 @@ describe("--where", () => {
     });
     expect(found).toEqual([ALPHA]);
   });
-
-  test.each([
-    [["traces", "many"], 'where_value: "many" is not a value of traces, whose type is bigint.'],
-    [["traces", "99999999999999999999"], "is not a value of traces"],
-    [["period_start", "2026-02-30"], "whose type is timestamp with time zone"],
-    [["is_final", "perhaps"], "whose type is boolean"],
-    [
-      ["grup_by", "project"],
-      'column_unknown: "grup_by" is not a column of usage_record. Did you mean group_by?',
-    ],
-  ] as const)("%j is refused: %s", async (pair, message) => {
-    expect(await refusal("reader", { view, where: [pair] })).toContain(message);
-  });
-});
-
-describe("--workspace", () => {
-  const of = (view: string, columns: string, ...workspace: string[]) =>
-    linesOf("masked", { view, columns, workspace, to: Date.parse("2026-03-02") });
-
-  test("takes ids, and names that one workspace has", async () => {
-    const view = "fct_usage_workspace_daily";
-    expect(await of(view, "workspace_id,traces", "alpha's = 1")).toEqual([`${ALPHA},7`]);
-    expect(await of(view, "workspace_id,traces", "ALPHA'S = 1")).toEqual([`${ALPHA},7`]);
-    expect(await of(view, "workspace_id,traces", OTHER.toUpperCase(), "alpha's = 1")).toEqual([
-      `${ALPHA},7`,
-      `${OTHER},3`,
-    ]);
-  });
 });
 
 describe("--as-of", () => {
@@ -190,29 +159,6 @@ describe("--as-of", () => {
     expect([early.code, early.stdout]).toEqual([2, ""]);
     expect(early.stderr).toMatch(/running loads may still change this instant.*\n.*\[as_of_refused\]/s);
   });
-});
-
-test("--no-formula-guard keeps ids as they are, so that they join", async () => {
-  const given = { view: "dim_project", columns: "project_id" };
-  expect(await linesOf("reader", given)).toEqual(["'=project"]);
-  expect(await linesOf("reader", { ...given, guard: false })).toEqual(["=project"]);
-  const args = ["export", "--view", "dim_project", "--columns", "project_id", "--no-formula-guard"];
-  expect((await command("reader", ...args)).stdout).toBe("project_id\n=project\n");
-});
-
-test("--bom begins a CSV with the mark of UTF-8, in a file and on standard output, and no other format", async () => {
-  const given = ["export", "--view", "dim_workspace", "--columns", "workspace_name"];
-  const plain = (await command("reader", ...given)).stdout;
-  expect((await command("reader", ...given, "--bom")).stdout).toBe(`\ufeff${plain}`);
-  const file = join(temporaryFolder(), "workspaces.csv");
-  const written = await command("reader", ...given, "--bom", "--out", file, "--json");
-  expect(JSON.parse(written.stdout)).toMatchObject({ bytes: statSync(file).size });
-  expect(readFileSync(file)).toEqual(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(plain)]));
-  const none = await command("reader", ...given, "--where", "workspace_name=nobody", "--bom");
-  expect(none.stdout).toBe("\ufeffworkspace_name\n");
-  const refused = await command("reader", ...given, "--bom", "--format", "parquet", "--out", file);
-  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("[command_line_invalid]")]);
-  expect(readFileSync(file, "utf8")).toContain(plain);
 });
 
 test("an export whose connection is lost midway fails, whatever was written", async () => {

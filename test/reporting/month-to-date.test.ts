@@ -1,4 +1,3 @@
-import type pg from "pg";
 import { expect, test } from "vitest";
 import { DAY_MS, floorToGrid } from "../../src/core/domain/time/stride.ts";
 import { addSource, connectPlain, setupSource, WORKSPACES } from "../support/reporting.ts";
@@ -120,34 +119,4 @@ test("the month to date names its final and provisional part, the same days befo
   const current = months.filter((one) => one.month_start === iso(monthOf(today)));
   const started = rows.filter((one) => one.days_final !== "0" || one.days_provisional !== "0");
   expect(current.map((one) => one.traces).sort()).toEqual(started.map((one) => one.traces).sort());
-  await calendar(client);
 });
-
-/** Every day to the end of next year, with its names; final are the days that the coverage of all sources calls so. */
-async function calendar(client: pg.Client): Promise<void> {
-  // A language of the server must change no name.
-  await client.query("SET lc_time = 'C'");
-  const { rows } = await client.query("SELECT * FROM reporting.dim_date ORDER BY usage_date");
-  const first = Date.parse(rows[0].usage_date);
-  expect(rows.at(-1).usage_date).toBe(`${new Date(now).getUTCFullYear() + 1}-12-31`);
-  const { rows: states } = await client.query(
-    `SELECT usage_date, bool_and(status IN ('ok', 'empty')) AS is_final FROM reporting_detail.usage_coverage_daily
-     WHERE stride = 'day' GROUP BY 1`,
-  );
-  const isFinal = new Map(states.map((row) => [row.usage_date, row.is_final]));
-  const name = (day: number, what: "weekday" | "month") =>
-    new Intl.DateTimeFormat("en-US", { [what]: "long", timeZone: "UTC" }).format(day);
-  for (const [n, row] of rows.entries()) {
-    const day = first + n * DAY_MS;
-    expect(row, row.usage_date).toMatchObject({
-      usage_date: iso(day),
-      day_name: name(day, "weekday"),
-      day_of_month: String(new Date(day).getUTCDate()),
-      month_name: name(day, "month"),
-      month_number: String(new Date(day).getUTCMonth() + 1),
-      days_in_month: String((monthOf(day, 1) - monthOf(day)) / DAY_MS),
-      is_past: day < today ? "t" : "f",
-      is_final: isFinal.get(iso(day)) ?? "f",
-    });
-  }
-}

@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
 import { parse } from "csv-parse/sync";
-import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { addDays, dayOf as nowDay } from "../../src/core/domain/time/days.ts";
 import { applyOwners } from "../../src/features/owners/apply-owners.ts";
 import { parseOwners } from "../../src/features/owners/owner-file.ts";
@@ -171,21 +170,6 @@ test("the bill by owner adds up to the bill, with corrections of what was closed
   ]);
 });
 
-test("without an owner file all of a bill is unallocated, and a month without usage has none", async () => {
-  const text = await printed(["bill", "2026-04", "--by", "owner"]);
-  expect(cells(text).slice(1, 4)).toEqual([
-    "owner | traces | cost | share",
-    "(unallocated) | 50 | 25.00 USD | 100 %",
-    "Total: 25.00 USD, final, and not all of it proved.",
-  ]);
-  expect(text).toContain(
-    "\nNo owner file is applied, so no usage has an owner. `usage-etl owners suggest` lists",
-  );
-  const may = await printed(["bill", "2026-05", "--by", "owner"], {}, 4);
-  expect(may).toContain("\nTotal: not known.\nNot in the cost, in whole or in part: Traces.");
-  expect(may).toContain("\nNot loaded: 62 days of workspaces. Missing usage is charged to nobody.\n");
-});
-
 test("what is claimed of a month is about each of its days, also those without usage", async () => {
   const { store, sourceId } = bench;
   const stateOf = (from: string, to: string) =>
@@ -266,19 +250,4 @@ test("a wrong file is refused by line and column, and the rules in force stay", 
   expect(marked).toBe(`\ufeff${stdout}`);
   const table = fileOf(marked, "table.csv");
   expect(await printed(["owners", "plan", table])).toContain("No figure of an owner would change.");
-});
-
-test("an exported file is the one that was applied, byte for byte", async () => {
-  const none = await usageEtl(["owners", "export"]);
-  expect([none.code, none.stderr.includes("[owners_not_applied]")]).toEqual([2, true]);
-  const content = `# Zürich\t– 営業 \u202e"quoted"\r\ndivide_by: user\r\nrules:\r\n  - { user: u, owner: a } # 100%`;
-  const file = fileOf(content);
-  await printed(["owners", "apply", file]);
-  expect(Buffer.from(await printed(["owners", "export"]))).toEqual(await readFile(file));
-  const json = JSON.parse(await printed(["owners", "export", "--json"]));
-  expect(json).toMatchObject({ content, divideBy: "user", rules: 1 });
-  const { isTTY } = process.stdout;
-  onTestFinished(() => void Object.assign(process.stdout, { isTTY }));
-  process.stdout.isTTY = true;
-  expect(await printed(["owners", "export"])).toContain('– 営業 \\u202e"quoted"\\u000d\n');
 });

@@ -4,7 +4,7 @@ import { importPrices } from "../../src/features/costs/import-prices.ts";
 import { readPriceFile } from "../../src/features/costs/price-file.ts";
 import { listPrices } from "../../src/features/costs/prices.store.ts";
 import { usageEtl } from "../support/cli.ts";
-import { addSource, setupSource, WORKSPACES } from "../support/reporting.ts";
+import { setupSource, WORKSPACES } from "../support/reporting.ts";
 import { temporaryFile } from "../support/temporary.ts";
 
 const [WORKSPACE, OTHER] = WORKSPACES;
@@ -77,21 +77,6 @@ describe("an import", () => {
     expect(await listPrices(store.db)).toEqual([]);
   });
 
-  test("keeps prices for all, for a source and for a workspace side by side", async () => {
-    const { store } = await setupSource();
-    const row = (of: string) => `traces,1,USD,2026-01-01,,${of}\n`;
-    await read(
-      store,
-      `${HEADER}${row(",")}${row("default,")}${row(`default,${WORKSPACE}`)}${row(`,${OTHER}`)}`,
-    );
-    expect((await listPrices(store.db)).map(({ source, workspace }) => [source, workspace])).toEqual([
-      [null, null],
-      ["default", null],
-      ["default", WORKSPACE],
-      ["default", OTHER],
-    ]);
-  });
-
   test("waits for another import, and both are stored", async () => {
     const { store } = await setupSource();
     const row = "traces,0.0005,USD,2026-01-01,,,\n";
@@ -157,16 +142,6 @@ describe("an import is refused and stores nothing", () => {
       }
     }
     expect(await listPrices(store.db)).toEqual([]);
-  });
-
-  test("when a workspace of two sources comes without its source", async () => {
-    const { store } = await setupSource();
-    await addSource(store, { slug: "another", workspaceIds: [WORKSPACE] });
-    expect(await problemsOf(read(store, `${HEADER}traces,1,USD,2026-01-01,,,${WORKSPACE}\n`))).toEqual([
-      expect.stringContaining("is a workspace of another and default: give the source too"),
-    ]);
-    await read(store, `${HEADER}traces,1,USD,2026-01-01,,another,${WORKSPACE}\n`);
-    expect(await listPrices(store.db)).toMatchObject([{ source: "another", workspace: WORKSPACE }]);
   });
 });
 

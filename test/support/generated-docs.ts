@@ -39,7 +39,7 @@ export async function generatedDocs(): Promise<Map<string, string>> {
   return documents;
 }
 
-export function runbookOf({
+function runbookOf({
   version,
   repository = "",
 }: {

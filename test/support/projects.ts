@@ -68,7 +68,6 @@ const LONG: readonly string[] = [
   "reporting/focus",
   "reporting/focus-1-4",
   "reporting/focus-corrections",
-  "reporting/focus-files",
   "reporting/interrupted-export",
   "reporting/keys",
   "reporting/measured-costs",

@@ -1,6 +1,5 @@
 import { DateTime } from "luxon";
 import { describe, expect, test } from "vitest";
-import { parse } from "yaml";
 import type { Window } from "../../src/core/domain/time/window.ts";
 import { GROUPINGS, type GroupBy } from "../../src/core/domain/usage/record.ts";
 import { failScopes } from "../../src/core/store/catalog/failures.ts";
@@ -8,21 +7,10 @@ import { scopesOf } from "../../src/core/store/catalog/scopes.ts";
 import type { Store } from "../../src/core/store/db/database.ts";
 import { createBackfill } from "../../src/core/store/work/backfills.ts";
 import { beginFetch, drawFetchToken, finishFetch } from "../../src/core/store/work/fetch-ledger.ts";
-import { createMetrics } from "../../src/web/metrics.ts";
 import { CLOSE_MARCH, createPrices } from "../support/charges.ts";
 import { addSource, connect, connectPlain } from "../support/reporting.ts";
 import { loadDeploymentRows, loadRows, type ResponseRow, setupMigrated, windowOf } from "../support/store.ts";
-import { expand, queries, read, targets } from "./dashboard/dashboard.ts";
-
-const { groups } = parse(read("monitoring/rules.yml")) as {
-  groups: { rules: { alert: string; expr: string; labels: object; annotations: Record<string, string> }[] }[];
-};
-const rules = groups.flatMap((group) => group.rules);
-const expressions = [
-  ...targets.flatMap(({ title, expr }) => (expr === undefined ? [] : [{ title, expr }])),
-  ...rules.map(({ alert, expr }) => ({ title: alert, expr })),
-  { title: "KEDA", expr: /query: (.*)/.exec(read("kubernetes/autoscale/keda.yaml"))?.[1] ?? "" },
-];
+import { expand, queries } from "./dashboard/dashboard.ts";
 
 const WORKSPACE = "00000000-0000-4000-8000-000000000001";
 const FROM = "2026-03-01T06:30:00Z";
@@ -185,56 +173,4 @@ test("the month under way is compared with the same days of the month before, an
       ? []
       : [{ currency: "USD", cost: cost(10 * sum(ended)), "of it provisional": cost(10 * ended) }],
   );
-});
-
-describe("metrics", () => {
-  async function exposed(): Promise<Map<string, Set<string>>> {
-    const { store } = await filledStore();
-    await store.transaction(({ client }) =>
-      client.query(`
-        INSERT INTO usage.difference
-          (scope_id, compared_with, kind, period_start, period_end, external_id, state, fetch_number)
-        SELECT scope_id, 'stride_total', 'stride_total', '2026-03-01Z', '2026-03-02Z', 'p', 'platform_disagrees', 1
-        FROM usage.trace_scope LIMIT 1;
-        INSERT INTO usage.restatement (series_id, bucket_start, old_traces, new_traces, fetch_number)
-        SELECT series_id, '2026-03-02Z', 6, 7, 1 FROM usage.series LIMIT 1`),
-    );
-    const metrics = createMetrics(
-      store.db,
-      async () => [],
-      async () => [{ source: "default", needed: 1, allowed: 2 }],
-    );
-    metrics.jobDone({ job: "enqueue", source: "default", seconds: 1, counts: { inserted: 1 } });
-    metrics.requestSent({ source: "default", status: 200 });
-    metrics.jobFailed({ job: "enqueue", source: "default", code: "timeout" });
-    const labels = new Map<string, Set<string>>();
-    for (const line of (await metrics.text()).split("\n")) {
-      const [, declared] = /^# TYPE (\S+)/.exec(line) ?? [];
-      const [, name = declared, pairs = ""] = /^([a-z]\w*)(?:\{(.*)\})? /.exec(line) ?? [];
-      if (name === undefined) continue;
-      const known = labels.get(name) ?? new Set();
-      for (const [, label = ""] of pairs.matchAll(/(\w+)="/g)) known.add(label);
-      labels.set(name, known);
-    }
-    return labels;
-  }
-
-  test("the service exposes every metric and label that the dashboard, the alerts and the autoscaler name", async () => {
-    const labels = await exposed();
-    // Prometheus's own, and what it makes of a metric's label `job`, since its own has that name.
-    labels.set("up", new Set(["job"]));
-    for (const { title, expr } of expressions) {
-      const names = expr.match(/\busage_etl_\w+|\bup\b/g) ?? [];
-      expect(names.length, title).toBeGreaterThan(0);
-      for (const name of names) expect([...labels.keys()], title).toContain(name);
-      const known = new Set(names.flatMap((name) => [...(labels.get(name) ?? [])]));
-      const named = [
-        ...[...expr.matchAll(/\{([^}]*)\}/g)].flatMap(
-          ([, matchers = ""]) => matchers.match(/\w+(?==|!)/g) ?? [],
-        ),
-        ...[...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, by = ""]) => by.split(/,\s*/)),
-      ];
-      for (const label of named) expect([...known], `${title}: ${expr}`).toContain(label);
-    }
-  });
 });

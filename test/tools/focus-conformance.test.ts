@@ -1,8 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { replaceOwners } from "../../src/features/owners/owners.store.ts";
-import { BY_RESOURCE, COST, fill, loadDay, PERIOD, setup } from "../reporting/focus/bench.ts";
+import { BY_RESOURCE, COST, fill, setup } from "../reporting/focus/bench.ts";
 import { breachesOf, factsOf } from "../support/focus.ts";
-import { addSource, WORKSPACES } from "../support/reporting.ts";
+import { WORKSPACES } from "../support/reporting.ts";
 import { loadRows, windowOf } from "../support/store.ts";
 
 const [WORKSPACE] = WORKSPACES;
@@ -36,32 +36,6 @@ const FILLED_BY_RESOURCE = [
   "ResourceName",
   "ResourceType",
 ];
-
-describe("the rows", () => {
-  test("providers are those of the settings, and by default the host of the billing API", async () => {
-    const bench = await setup();
-    await fill(bench);
-    const another = { slug: "another", workspaceIds: ["00000000-0000-4000-8000-000000000003"] };
-    const sourceId = await addSource(bench.store, {
-      ...another,
-      providerName: "Agents Inc",
-      invoiceIssuerName: "Market",
-    });
-    await loadDay({ ...bench, sourceId }, "2026-03-01", another.workspaceIds[0] ?? "", 1);
-    const { rows } = await bench.reader.query(`
-      SELECT DISTINCT "x_SourceId", "ServiceProviderName", "HostProviderName", "InvoiceIssuerName"
-      FROM ${COST.table} ORDER BY 1`);
-    const host = "billing.platform.test";
-    expect(rows.map((row) => Object.values(row))).toEqual([
-      ["another", "Agents Inc", "Agents Inc", "Market"],
-      ["default", host, host, host],
-    ]);
-    const { rows: periods } = await bench.reader.query(
-      `SELECT DISTINCT "InvoiceIssuerName" AS issuer FROM ${PERIOD.table} ORDER BY 1`,
-    );
-    expect(periods.map(({ issuer }) => issuer).sort()).toEqual(["Market", host]);
-  });
-});
 
 test("a column is null exactly where its condition does not hold", async () => {
   const bench = await setup();

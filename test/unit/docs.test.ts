@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { generatedDocs, runbookOf } from "../support/generated-docs.ts";
+import { generatedDocs } from "../support/generated-docs.ts";
 import { helpOfAll, optionsOf } from "../support/help.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -17,25 +17,6 @@ test("the lists that `npm run docs` makes from the code are not stale", async ()
     stale.map(([path]) => path),
     "Run `npm run docs`.",
   ).toEqual([]);
-});
-
-test.each([
-  [undefined, "docs/monitoring.md#alerts"],
-  [
-    "github:an-owner/usage.etl",
-    "https://github.com/an-owner/usage.etl/blob/v1.2.3/docs/monitoring.md#alerts",
-  ],
-  ["an-owner/etl", "https://github.com/an-owner/etl/blob/v1.2.3/docs/monitoring.md#alerts"],
-  [
-    { url: "git+https://github.com/an-owner/etl.git" },
-    "https://github.com/an-owner/etl/blob/v1.2.3/docs/monitoring.md#alerts",
-  ],
-  [
-    { url: "git@github.com:an-owner/etl.git" },
-    "https://github.com/an-owner/etl/blob/v1.2.3/docs/monitoring.md#alerts",
-  ],
-])("alert rules link their explanation in the repository %j", (repository, address) => {
-  expect(runbookOf({ version: "1.2.3", ...(repository === undefined ? {} : { repository }) })).toBe(address);
 });
 
 test("every command that a page shows is one, with the options that it has", async () => {
@@ -75,12 +56,4 @@ test("every link of a page to a file or to a heading has it", () => {
     return anchor !== undefined && file.endsWith(".md") && !anchorsOf(read(file)).includes(anchor);
   });
   expect(wrong).toEqual([]);
-});
-
-test("every feature has a README, which the architecture links", () => {
-  const features = globSync("src/features/*/", { cwd: ROOT }).map((path) => path.replace(/\/$/, ""));
-  const architecture = read("docs/architecture.md");
-  expect(features.length).toBeGreaterThan(10);
-  const lacking = features.filter((path) => !architecture.includes(`(../${path}/README.md)`));
-  expect(lacking).toEqual([]);
 });

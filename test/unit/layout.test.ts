@@ -34,38 +34,10 @@ function againstTheOrder(files: Readonly<Record<string, string>>): string[] {
     .map(({ file, to }) => `${file} imports ${to}`);
 }
 
-function mutualFolders(files: Readonly<Record<string, string>>): string[] {
-  const imports = new Set(
-    Object.entries(files).flatMap(([file, text]) =>
-      [...text.matchAll(/(?:from|import|import\()\s*"(\.{1,2}\/[^"]+)"/g)].map(
-        ([, path = ""]) => `${dirname(file)} ${dirname(join(dirname(file), path))}`,
-      ),
-    ),
-  );
-  return [...imports].filter((pair) => {
-    const [from = "", to = ""] = pair.split(" ");
-    return from < to && imports.has(`${to} ${from}`);
-  });
-}
-
-test("no two folders import each other", () => {
-  const files = Object.fromEntries(
-    globSync("{src,jobs}/**/*.ts").map((file) => [file, readFileSync(file, "utf8")]),
-  );
-  expect(mutualFolders(files)).toEqual([]);
-  const planted = {
-    "src/a/x.ts": 'import { y } from "../b/y.ts";',
-    "src/b/z.ts": 'import { x } from "../a/x.ts";',
-  };
-  expect(mutualFolders(planted)).toEqual(["src/a src/b"]);
-});
-
 test("a feature imports only features that stand before it in src/features.ts", () => {
   const files = Object.fromEntries(
     globSync("src/features/*/**/*.ts").map((file) => [file, readFileSync(file, "utf8")]),
   );
   expect(new Set(folders())).toEqual(new Set(Object.keys(files).map((file) => file.split("/")[2])));
   expect(againstTheOrder(files)).toEqual([]);
-  const planted = { "src/features/costs/planted.ts": 'import { x } from "../close/close.ts";' };
-  expect(againstTheOrder(planted)).toEqual(["src/features/costs/planted.ts imports close"]);
 });

@@ -1,7 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import type { Secret } from "../../../src/core/base/secret.ts";
 import { HOUR_MS } from "../../../src/core/domain/time/stride.ts";
-import { openIncidents } from "../../../src/features/alerts/conditions.ts";
 import { type AlertSettings, sendAlerts } from "../../../src/features/alerts/send-alerts.ts";
 import { alertSettings, startWebhook } from "../../support/alerts.ts";
 import { setOwners } from "../../support/owners.ts";
@@ -145,51 +143,6 @@ test("a budget sends an alert with each mark that it passes, and when it is chan
   }
   await set(10 ** 15);
   expect(await send()).toEqual(ENDED);
-});
-
-test("a route gets the incidents of its owners, and the end of each", async () => {
-  const search = await startWebhook();
-  const [secret] = search.secrets.values();
-  const secrets = new Map([...settings.secrets, ["USAGE_ROUTE_SEARCH", secret as Secret]]);
-  const sent = async () => {
-    await send({ secrets });
-    return [heard, search.heard].map((all) =>
-      all.splice(0).flatMap(({ alerts }) => alerts.map(({ owner, state }) => `${owner} ${state}`)),
-    );
-  };
-  const half = `traces: ${(await tracesSince("'-infinity'")) * 2}, warn_at: [40]`;
-  await setBudgets(`owner: search, ${half}`, half);
-  expect(await sent()).toEqual([["null firing", "search firing"], ["search firing"]]);
-  await setBudgets();
-  expect(await sent()).toEqual([["null cleared", "search cleared"], ["search cleared"]]);
-});
-
-test("a budget of all sources is an incident of the first that is configured", async () => {
-  await bench.sql(
-    `INSERT INTO usage.source OVERRIDING SYSTEM VALUE
-     SELECT (jsonb_populate_record(s, '{"source_id": 0, "slug": "gone"}')).* FROM usage.source s`,
-  );
-  await setOwners(bench.store, "rules: []\nbudgets:\n  - { traces: 1 }");
-  const isUsed = (await tracesSince("date_trunc('month', now() AT TIME ZONE 'UTC')")) > 0;
-  const shown = async (firstSource: string) =>
-    [...(await openIncidents(bench.store.db, { firstSource, staleAfterMs: HOUR_MS }))].flatMap(
-      ([source, incidents]) => incidents.filter(({ kind }) => kind === "budget").map(() => source),
-    );
-  expect(await shown("gone")).toEqual(isUsed ? ["gone"] : []);
-  expect(await send({ firstSource: "gone" })).toEqual(NOTHING);
-  expect(await shown("default")).toEqual(isUsed ? ["default"] : []);
-  expect(await send()).toEqual(isUsed ? BEGUN : NOTHING);
-});
-
-test("budgets that cannot be read hold up no other alert", async () => {
-  await bench.sql("UPDATE usage.coverage SET fetched_at = fetched_at - interval '1 second'");
-  await setOwners(bench.store, "rules: []\nbudgets:\n  - { traces: 1 }");
-  await bench.sql("ALTER VIEW reporting_detail.fct_budget_daily RENAME TO elsewhere");
-  await bench.sql(
-    "INSERT INTO usage.usage_limit SELECT source_id, '', 'monthly_traces', 1, true, now() FROM usage.source",
-  );
-  await expect(send()).rejects.toThrow("fct_budget_daily");
-  expect(heard.at(-1)?.alerts).toMatchObject([{ alert: "usage_limit", state: "firing" }]);
 });
 
 test("usage without a price sends an alert with its days and traces once prices are stored", async () => {

@@ -53,29 +53,6 @@ test.each([0, 25])("a second bill %d s later is a difference", async (after_seco
   expect(source.clock.now() - started).toBe(60_000);
 });
 
-test("the delay is that of the last trace", async () => {
-  const { probe } = await faulty({ kind: "late", seconds: 10 }, { times: 1 });
-  const { state, delayMs } = await probe();
-  expect([state, delayMs]).toEqual(["matched", 15_500]);
-});
-
-test("a second bill after the settling time is not seen, which the option decides", async () => {
-  const { probe, waits } = await faulty({ kind: "double", after_seconds: 25 });
-  expect(await probe({ settleFor: 20_000 })).toMatchObject({ state: "matched" });
-  expect(waits).toContain(20_000);
-});
-
-test("a second bill of another workspace is a difference where its projects do not account for it", async () => {
-  const { probe, standin, now } = await setupProbe();
-  const stream = standin.organisation.streams[0];
-  if (stream === undefined) throw new Error("an empty organisation");
-  const twice = { stride: "day", groupBy: "workspace", delta: 1, cell: { ...stream, at: now } } as const;
-  const result = await probe({ onReading: () => void standin.discrepancies.push(twice) });
-  expect(result.state).toBe("differs");
-  expect(result.figures[0]?.difference).toBeGreaterThan(0);
-  expect(result.message).toContain(`${stream.project.workspace.id} +`);
-});
-
 test("other traffic in the workspace leaves it undecided to whom the traces were billed", async () => {
   const { probe, standin, now } = await setupProbe();
   let isSent = false;

@@ -1,17 +1,7 @@
 import { expect, test } from "vitest";
-import { hourlyTracesOf } from "../../../src/app/demo/load-totals.ts";
 import { HOUR_MS } from "../../../src/core/domain/time/stride.ts";
 import { PROBE_TRACES } from "../../../src/features/probe/probe-meter.ts";
 import { setupProbe as setup } from "../../support/probe.ts";
-
-const once = (work: () => void) => {
-  let done = false;
-  return () => {
-    if (done) return;
-    done = true;
-    work();
-  };
-};
 
 test("a right meter matches in every dimension", async () => {
   const { probe } = await setup();
@@ -89,13 +79,6 @@ test("a run of the probe that somebody deletes gives no verdict", async () => {
   await expect(deleted).rejects.toMatchObject({ code: "probe_run_deleted" });
 });
 
-test("a refused deployment does not stop the source", async () => {
-  const { probe, standin, sql } = await setup();
-  standin.faults.script({ fault: { kind: "status", status: 403 }, match: { path: "/threads" } });
-  await expect(probe()).rejects.toMatchObject({ code: "forbidden" });
-  expect(await sql("SELECT refused_at FROM usage.source")).toEqual([{ refused_at: null }]);
-});
-
 test("two projects of one name are refused before anything is sent", async () => {
   const { probe, standin, now } = await setup();
   const called = standin.organisation.projects.filter((one) => one.name === "default");
@@ -104,25 +87,4 @@ test("two projects of one name are refused before anything is sent", async () =>
   for (const project of called) standin.ledger.change({ project, user: null, key, at: now }, 1);
   await expect(probe({ project: "default" })).rejects.toMatchObject({ code: "probe_project_ambiguous" });
   expect(standin.organisation.projects.some((one) => one.name === "agent-server")).toBe(false);
-});
-
-test("the probe waits for a platform that is away for a while", async () => {
-  const { probe, standin } = await setup();
-  const goAway = once(() => standin.faults.script({ fault: { kind: "status", status: 503 }, times: 12 }));
-  expect(await probe({ within: 3_600_000, onReading: goAway })).toMatchObject({ state: "matched" });
-});
-
-test("a platform that is away at the deadline gives no verdict", async () => {
-  const { probe, standin } = await setup();
-  const away = { fault: { kind: "status", status: 503 }, times: 100_000 } as const;
-  const probing = probe({ within: 700, onReading: once(() => standin.faults.script(away)) });
-  await expect(probing).rejects.toMatchObject({ status: 503 });
-});
-
-test("the stored hours hold what the next demo has to bill again", async () => {
-  const { probe, sync, store, now } = await setup();
-  await probe();
-  await sync();
-  const stored = await hourlyTracesOf(store.db, { source: "default", project: "agent-server" });
-  expect(stored).toEqual([{ at: Math.floor(now / HOUR_MS) * HOUR_MS, traces: PROBE_TRACES }]);
 });

@@ -2,7 +2,6 @@ import { sql } from "kysely";
 import { expect, test } from "vitest";
 import { addDays, dayOf } from "../../../src/core/domain/time/days.ts";
 import { DAY_MS, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
-import type { CreatedSource } from "../../../src/core/pipeline/source/source.ts";
 import { sendAlerts } from "../../../src/features/alerts/send-alerts.ts";
 import { describeUnusual, unusualLately } from "../../../src/features/figures/unusual.ts";
 import { alertSettings, startWebhook } from "../../support/alerts.ts";
@@ -132,21 +131,4 @@ test("what makes a day unusual is named against what is expected of it, whatever
     [day(11), ["b"]],
     [day(4), ["a"]],
   ]);
-});
-
-test("an alert ends when no day of the last two weeks is unusual, names five days, and counts the others", async () => {
-  const spikes = Object.fromEntries([1, 3, 5, 7, 9, 11, 13].map((ago) => [ago, [9_000, 400] as const]));
-  const { store, sourceId, load } = await flat(spikes);
-  await load("project", 100, 0);
-  const { secrets, heard } = await startWebhook();
-  const raise = () => sendAlerts({ store, sourceId } as CreatedSource, alertSettings(secrets));
-  expect(await raise()).toEqual({ notified: 1, ended: 0 });
-  expect(heard[0]?.text.match(/about 1,000 were expected/g)).toHaveLength(5);
-  expect(heard[0]?.text).toContain("And 2 more.");
-  expect(await raise()).toEqual({ notified: 0, ended: 0 });
-  await sql`update usage.dated_record set traces = 600 where traces = 9000`.execute(store.db);
-  await sql`update usage.dated_record set traces = 1000 where traces = 9400`.execute(store.db);
-  await sql`update usage.coverage set fetched_at = fetched_at + interval '1 second'`.execute(store.db);
-  expect(await raise()).toEqual({ notified: 0, ended: 1 });
-  expect(heard[1]?.text).toBe("OK usage-etl default: no loaded day of the last two weeks is unusual.");
 });

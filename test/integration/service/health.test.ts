@@ -147,14 +147,6 @@ const contextOf = (source: object) =>
     source,
   }) as unknown as JobContext;
 
-test("a worker that gets no job is known to be alive", async () => {
-  const { queues } = await setup();
-  let responses = 0;
-  const context = { log: { warn: ignore }, gate: createHold() } as unknown as JobContext;
-  work(queues, context, { onResponse: () => void responses++ });
-  await poll(() => responses >= 3, { deadlineMs: 40_000 });
-});
-
 test("fetch jobs that send no request take no place of the limit", async () => {
   const { queues } = await setup();
   const { store } = await setupMigrated();

@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { usageEtl } from "../../support/cli.ts";
 import { poll } from "../../support/poll.ts";
 import { metricsOf, setupService } from "../../support/service.ts";
 
@@ -38,21 +37,4 @@ test("every request of two workers is counted once, by its HTTP status", async (
   );
   const texts = await Promise.all(workers.map(metricsOf));
   for (const text of texts) expect(Number(requestsByStatus([text])[200])).toBeGreaterThan(0);
-});
-
-test("metrics, status and doctor show that a sync needs more requests than the rate limit allows", async () => {
-  const bench = await setupService({ days: 5 });
-  expect((await usageEtl(["sync", "--inline"], bench.environment)).code).toBe(0);
-  // Syncs send fewer as long as nothing changes: it is no problem before something waits for longer than a sync.
-  await bench.value(
-    `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, created_at)
-     SELECT 1, 'user', 'hour', now(), now() + interval '1 hour', '{1}', '{a}', now() - interval '11 seconds' RETURNING 1`,
-  );
-  const environment = { ...bench.environment, USAGE_RATE_LIMIT: "10", USAGE_SYNC_EVERY: "PT10S" };
-  const text = await metricsOf(await bench.serve({ role: "http", environment }));
-  expect(text).toMatch(/^usage_etl_round_requests_needed\{source="default"\} [1-9]\d+$/m);
-  expect(text).toMatch(/^usage_etl_round_requests_allowed\{source="default"\} 9$/m);
-  const [status, doctor] = [await usageEtl(["status"], environment), await usageEtl(["doctor"], environment)];
-  for (const { stdout } of [status, doctor]) expect(stdout).toContain("[rate_budget_short]");
-  expect(doctor.code).toBe(2);
 });

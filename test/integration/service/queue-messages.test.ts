@@ -1,6 +1,5 @@
 import { Worker } from "bullmq";
 import { expect, onTestFinished, test } from "vitest";
-import { enqueueSoon } from "../../../jobs/enqueue.ts";
 import { fetchQueueOf, PREFIX, queueName, workerConnection } from "../../../jobs/queues.ts";
 import { redisServerOf } from "../../../src/core/base/redis-server.ts";
 import { enqueueTasks, requeueLost } from "../../../src/core/pipeline/sync/enqueue.ts";
@@ -54,17 +53,6 @@ test("a backfill that is paused, resumed and cancelled leaves no stale message i
   await steer("cancel");
   expect(await requeue()).toMatchObject({ requeued: 0, removed: 1_000 });
   expect(await inRedis()).toBe(0);
-});
-
-test("however many hosts find that more waits, the queue is filled once in two seconds", async () => {
-  const bench = await setupService({ days: 1 });
-  const control = await bench.openQueue("control");
-  for (const now of [4_000, 4_001, 5_999, 6_000, 7_500]) await enqueueSoon(control, now);
-  const jobs = await control.getJobs(["delayed"]);
-  expect(jobs.map(({ id, name, opts }) => [id, name, opts.delay]).sort()).toEqual([
-    ["enqueue-6000", "enqueue", 2_000],
-    ["enqueue-8000", "enqueue", 2_000],
-  ]);
 });
 
 test("messages of running and routine tasks stay in the queue, and so do foreign jobs", async () => {

@@ -88,22 +88,6 @@ test("whoever connects to a cluster during its failover is connected after it", 
   }
 });
 
-test("a server that is no cluster is named so, by the service and by doctor", async () => {
-  const environment = { REDIS_URL: (await startRedis()).replace("redis:", "redis+cluster:") };
-  const refused = checkRedis(readRedis(environment) as RedisServer);
-  await expect(refused).rejects.toMatchObject({
-    code: "redis_not_cluster",
-    message: expect.stringContaining("is not a cluster"),
-    next: expect.stringContaining("begin it with redis://"),
-  });
-  const doctor = await usageEtl(["doctor", "--json"], environment);
-  const checks = JSON.parse(doctor.stdout) as { check: string; status: string; code: string }[];
-  expect(checks.find(({ check }) => check === "redis")).toMatchObject({
-    status: "fail",
-    code: "redis_not_cluster",
-  });
-});
-
 test.each([
   ["-bzpopmin", "'bzpopmin'"],
   ["-eval", "'eval'"],

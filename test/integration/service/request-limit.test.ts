@@ -62,24 +62,6 @@ test("a hold on one host stops the others, for the longest pause", async () => {
   expect(b.waits[0]).toBeGreaterThan(500);
 });
 
-test("a process that ends does not wait for the limit", async () => {
-  const abort = new AbortController();
-  const one = host({ max: 1, duration: 60_000 }, { signal: abort.signal });
-  await one.limit.admit();
-  const waiting = one.limit.admit();
-  waiting.catch(() => {});
-  await poll(() => one.waits.length > 0, { deadlineMs: 5_000 });
-  abort.abort(new Error("draining"));
-  await expect(waiting).rejects.toThrow("draining");
-});
-
-test("a counter without an expiry gets a new one", async () => {
-  const one = host({ max: 1, duration: 300 });
-  await one.connection.set(`${PREFIX}:budget-one`, "7");
-  await one.limit.admit();
-  expect(one.waits.length).toBeGreaterThan(0);
-});
-
 test("a 429 of a control job stops the fetch queue as well", async () => {
   const bench = await setupService({ days: 2 });
   bench.standin.faults.script({

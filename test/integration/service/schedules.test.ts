@@ -2,7 +2,7 @@ import { Worker } from "bullmq";
 import { Redis } from "ioredis";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { openQueue, PREFIX, workerConnection } from "../../../jobs/queues.ts";
-import { areSchedulesPresent, restoreSchedules, schedulesOf } from "../../../jobs/schedule.ts";
+import { restoreSchedules, schedulesOf } from "../../../jobs/schedule.ts";
 import { readConfig } from "../../../src/core/base/config.ts";
 import { redisServerOf } from "../../../src/core/base/redis-server.ts";
 import { filesJobs } from "../../../src/features/export/files.job.ts";
@@ -59,24 +59,6 @@ test("a correct schedule is left alone, a changed one is replaced, an unknown on
     restored: 0,
     removed: 1,
   });
-});
-
-test("one command tells whether all schedules are there, no other is, and no next run is too far away", async () => {
-  const schedules = scheduled();
-  const arePresent = (of = schedules) => areSchedulesPresent(queue, of, { connection });
-  expect(await arePresent()).toBe(false);
-  await restoreSchedules(queue, schedules);
-  const before = Number(/total_commands_processed:(\d+)/.exec(await connection.info("stats"))?.[1]);
-  expect(await arePresent()).toBe(true);
-  const after = Number(/total_commands_processed:(\d+)/.exec(await connection.info("stats"))?.[1]);
-  expect(after - before).toBe(2);
-  expect(await arePresent(schedules.slice(1))).toBe(false);
-  expect(await arePresent(scheduled({ files: { ...CONFIG.files, address: "files" } }))).toBe(false);
-  await queue.removeJobScheduler("requeue");
-  expect(await arePresent()).toBe(false);
-  await restoreSchedules(queue, schedules);
-  await connection.zadd(queue.toKey("repeat"), now() + 30_000, "requeue");
-  expect(await arePresent()).toBe(false);
 });
 
 test("a run that is overdue when a process starts is still there afterwards", async () => {

@@ -3,32 +3,11 @@ import { pipeline } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
 import { freePort } from "../../../src/features/servers/start-server.ts";
 import { type Running, start } from "../../support/cli.ts";
-import { listenInTest } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
 import { openRelay, type Relay } from "../../support/relay.ts";
 import { end, logOf, request, setupService } from "../../support/service.ts";
 
 /** A process of the service always ends: when it cannot start, and when a server is silent. */
-
-test("serve ends with one line and exit code 2 if it cannot listen", async () => {
-  const bench = await setupService({ days: 2, workspaces: 1 });
-  const port = String(await listenInTest(createServer()));
-  const cases = [
-    [{ HTTP_PORT: port }, `127.0.0.1:${port} is in use`],
-    [{ HTTP_PORT: port, REDIS_URL: "redis://no-such-host.invalid" }, `127.0.0.1:${port} is in use`],
-    [{ HTTP_HOST: "no-such-host.invalid" }, "no-such-host.invalid"],
-    [{ HTTP_HOST: "192.0.2.1" }, "192.0.2.1"],
-  ] as const;
-  await Promise.all(
-    cases.map(async ([environment, text]) => {
-      const { code, stderr } = await start(["serve"], { ...bench.environment, ...environment }).ended;
-      const said = stderr.trimEnd().split("\n");
-      expect(said.at(-2)).toContain(text);
-      expect(said.at(-1)).toMatch(/HTTP_(HOST|PORT).*\[http_unavailable\]$/);
-      expect({ code, lines: said.length }).toEqual({ code: 2, lines: 2 });
-    }),
-  );
-});
 
 test("the service waits for Redis at its start", async () => {
   const bench = await setupService({ days: 2, workspaces: 1 });

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { beginFetch, finishFetch } from "../../../src/core/store/work/fetch-ledger.ts";
-import { createTestDatabase, pastPooler } from "../../support/database.ts";
+import { pastPooler } from "../../support/database.ts";
 import { poll } from "../../support/poll.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { intercepted } from "./model/statements.ts";
@@ -85,19 +85,6 @@ async function standing(traces: number) {
   return { backend, fetchToken, commit };
 }
 
-test("while nothing is loaded, an instant of a second ago is answered", async () => {
-  await load(5);
-  const loaded = await clock();
-  await secondAfter(loaded);
-  expect(await asOf(loaded)).toBe(5);
-  expect(
-    await one(
-      reader,
-      "SELECT count(*)::integer FROM reporting_detail.usage_daily_as_of(clock_timestamp() - interval '1 s', 'workspace')",
-    ),
-  ).toBe(0);
-});
-
 describe("while a load runs", () => {
   test("the limit is the second in which it drew its instant, and the refusal says it and when to ask again", async () => {
     await load(5);
@@ -146,20 +133,6 @@ describe("while a load runs", () => {
     expect(await asOf(fetchToken)).toBe(5);
     expect(await commit()).toMatchObject({ outcome: "loaded" });
     expect(await asOf(fetchToken)).toBe(5);
-  });
-
-  test("loads of another database set no limit", async () => {
-    const { url, drop } = await createTestDatabase();
-    const other = new pg.Client({ connectionString: url });
-    await other.connect();
-    onTestFinished(async () => {
-      await other.end();
-      await drop();
-    });
-    await other.query(`BEGIN; SELECT pg_advisory_xact_lock_shared(${LOADS}, 1)`);
-    const now = await clock();
-    await secondAfter(now);
-    expect(await asOf(now)).toBeUndefined();
   });
 });
 

@@ -50,34 +50,6 @@ function finding(scopeId: number, given: Partial<Finding> = {}): Finding {
   };
 }
 
-test("a finding is replaced by what was found again, and ends where its time was compared without it", async () => {
-  const { store, scopes, kept, known } = await setupFindings();
-  const [one, other] = await scopes("project");
-  const keep = (
-    findings: readonly Finding[],
-    fetchNumber: number,
-    compared = [one, other].map((scopeId) => ({ scopeId, period: { start: day(0), end: day(7) } })),
-  ) => keepFindings(store, { kind: "stride_total", compared, fetchNumber }, findings);
-  const [a, b] = [finding(one), finding(other, { dimensionId: "b" })];
-  await keep([a, b, { ...a }], 1);
-  const first = await known();
-  expect(first).toMatchObject([
-    { ...a, groupBy: "project", workspaceId: ONE, meter: "traces" },
-    { ...b, groupBy: "project", workspaceId: OTHER, meter: "traces" },
-  ]);
-  await keep([], 2, []);
-  await keep([], 3, [{ scopeId: one, period: { start: day(0), end: day(6) } }]);
-  await keep([], 4, [{ scopeId: other + 1000, period: ALL }]);
-  expect(await known()).toEqual(first);
-  await keep([{ ...a, controlTraces: 9 }], 5);
-  expect(await kept()).toEqual([
-    `${one} stride_total a 1 9 platform_disagrees 5 left`,
-    `${other} stride_total b 1 2 closed 1 ended`,
-  ]);
-  await keep([a, { ...a, dimensionId: "c" }, { ...a, start: day(1) }, { ...a, end: day(5) }], 6);
-  expect(await known()).toHaveLength(4);
-});
-
 test("known findings are those left in a part of time, by meter, dimension, workspace and time", async () => {
   const { store, sourceId, scopes, known } = await setupFindings();
   const [[project], [workspace], [longlived]] = [

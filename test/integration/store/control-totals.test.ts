@@ -62,69 +62,6 @@ const total = (scopeId: number, part: number, dimensionId: string, traces: numbe
   return { scopeId, part, dimensionId, measure: "traces", traces };
 };
 
-test("totals are compared with the days of their part by id, and parts that agree are kept as proved", async () => {
-  const { store, scopes, load, matched } = await setupTotals();
-  const [one, other] = await scopes("project");
-  await load(
-    ONE,
-    [0, 7],
-    [
-      [0, "a", 1],
-      [2, "a", 2],
-      [2, "b", 4],
-      [3, "a", 8],
-      [5, "c", 16],
-      [6, "a", 32],
-    ],
-  );
-  await load(OTHER, [0, 6], [[0, "a", 5]]);
-  const compare = async (totals: readonly ControlTotal[], fetchToken?: FetchToken) =>
-    compareTotals(store, {
-      scopeIds: [other, one],
-      parts: PARTS,
-      totals,
-      fetchToken: fetchToken ?? (await drawFetchToken(store.db)),
-    });
-  const equal = [
-    total(one, 0, "a", 3),
-    total(one, 0, "b", 4),
-    total(one, 1, "a", 8),
-    total(one, 1, "c", 16),
-    total(other, 0, "a", 2),
-    total(other, 0, "a", 3),
-    total(other, 1, "x", 0),
-  ];
-  const first = await drawFetchToken(store.db);
-  expect(await compare(equal, first)).toEqual({ compared: [one, other], differences: [] });
-  const n = first.fetchNumber;
-  const all = [one, other].flatMap((id) => [`${id} 0-3 by ${n}`, `${id} 3-6 by ${n}`]);
-  expect(await matched()).toEqual(all);
-
-  const older = await drawFetchToken(store.db);
-  const second = await drawFetchToken(store.db);
-  const wrong = await compare(
-    [total(one, 0, "a", 3), total(one, 0, "b", 4), total(one, 1, "a", 9), total(other, 0, "a", 5)],
-    second,
-  );
-  const about = { ...PARTS[1], scopeId: one, measure: "traces" };
-  expect(wrong).toEqual({
-    compared: [one, other],
-    differences: [
-      { ...about, dimensionId: "a", storedTraces: 8, controlTraces: 9 },
-      { ...about, dimensionId: "c", storedTraces: 16, controlTraces: null },
-    ],
-  });
-  const m = second.fetchNumber;
-  const newest = [`${one} 0-3 by ${m}`, `${other} 0-3 by ${m}`, `${other} 3-6 by ${m}`];
-  expect(await matched()).toEqual(newest);
-  await compare(equal, older);
-  expect(await matched()).toEqual([
-    `${one} 0-3 by ${m}`,
-    `${one} 3-6 by ${older.fetchNumber}`,
-    ...newest.slice(1),
-  ]);
-});
-
 test("a scope is compared only if it is final over all parts, and not loaded since", async () => {
   const { store, scopes, load, matched } = await setupTotals();
   const [one, other] = await scopes("project");

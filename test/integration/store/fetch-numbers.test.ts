@@ -1,13 +1,7 @@
 import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import { failScopes, retryNow } from "../../../src/core/store/catalog/failures.ts";
-import {
-  beginFetch,
-  drawFetchToken,
-  finishFetch,
-  liftFetchNumbers,
-  storeNow,
-} from "../../../src/core/store/work/fetch-ledger.ts";
+import { drawFetchToken, liftFetchNumbers } from "../../../src/core/store/work/fetch-ledger.ts";
 import { poll } from "../../support/poll.ts";
 import { createSource, FIRST_DAY, setupStore } from "./setup.ts";
 
@@ -69,52 +63,6 @@ test("where sequences are behind the data, a new epoch of digests begins; else i
   expect(await restore(400, 7)).toBe(8);
   // Its digest is of the present epoch, but who knows what happened since.
   expect(await restore(600, 3)).toBe(4);
-});
-
-test("a request is kept as it was asked, and as it ended", async () => {
-  const bundle = await setupStore();
-  const { store, reader } = bundle;
-  const sourceId = await createSource(bundle, { workspaceIds: ["w1"], dataStart: FIRST_DAY });
-  const window = { stride: "day" as const, start: FIRST_DAY, end: FIRST_DAY + 2 * DAY_MS };
-  const before = await storeNow(store.db);
-  const requested = { sourceId, groupBy: "project" as const, window };
-  const first = await beginFetch(store.db, {
-    ...requested,
-    purpose: "load",
-    meter: "longlived",
-    workspaces: 3,
-  });
-  const second = await beginFetch(store.db, {
-    ...requested,
-    purpose: "reconcile",
-    meter: "deployments",
-    workspaces: 1,
-    runId: 7,
-  });
-  const after = await storeNow(store.db);
-  expect(second.fetchNumber).toBeGreaterThan(first.fetchNumber);
-  for (const { fetchedAt } of [first, second]) {
-    expect(fetchedAt).toBeGreaterThanOrEqual(before);
-    expect(fetchedAt).toBeLessThanOrEqual(after);
-  }
-  const kept = async () =>
-    (
-      await reader.query<{ line: string }>(
-        `SELECT concat_ws(' ', purpose, kind, trace_tier, group_by, stride, workspaces, run_id, outcome, code, status, records, traces,
-                CASE WHEN finished_at IS NOT NULL AND as_of_limit IS NOT NULL THEN 'ended' END) AS line
-         FROM usage.fetch WHERE period_start = $1 AND period_end = $2 ORDER BY fetch_number`,
-        [new Date(window.start), new Date(window.end)],
-      )
-    ).rows.map(({ line }) => line);
-  const [load, other] = [
-    "load traces longlived project day 3",
-    "reconcile langsmith_deployments all project day 1 7",
-  ];
-  expect(await kept()).toEqual([`${load} running`, `${other} running`]);
-  await finishFetch(store.db, first, { outcome: "loaded", records: 7, traces: 0 });
-  expect(await kept()).toEqual([`${load} loaded 7 0 ended`, `${other} running`]);
-  await finishFetch(store.db, second, { outcome: "failed", code: "server_error", status: 503 });
-  expect(await kept()).toEqual([`${load} loaded 7 0 ended`, `${other} failed server_error 503 ended`]);
 });
 
 test("whoever asks by hand makes all failures of the source due, and none of another one", async () => {

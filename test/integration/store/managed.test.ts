@@ -1,4 +1,3 @@
-import { connect, createServer } from "node:net";
 import { Kysely, sql } from "kysely";
 import pg from "pg";
 import { expect, onTestFinished, test } from "vitest";
@@ -8,7 +7,6 @@ import { inSnapshot } from "../../../src/core/store/db/snapshot.ts";
 import { migrate } from "../../../src/core/store/migrate.ts";
 import { onReadingConnection } from "../../../src/features/export/reading-connection.store.ts";
 import { createTestDatabase, pastPooler } from "../../support/database.ts";
-import { listenInTest } from "../../support/listen.ts";
 import { poll } from "../../support/poll.ts";
 
 const LONGER_S = 1.2;
@@ -69,36 +67,4 @@ test("a transaction that cannot begin leaves its connection as it was", async ()
   const one = sql<{ one: number }>`select 1 as one`;
   await expect(inSnapshot(db, (snapshot) => one.execute(snapshot))).rejects.toMatchObject({ code: "22023" });
   expect((await pool.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
-});
-
-test("a server that cannot look whether its client is there, as on Windows, works without", async () => {
-  const { url, drop } = await createTestDatabase();
-  onTestFinished(drop);
-  const { hostname, port } = new URL(await pastPooler(url));
-  let refusals = 0;
-  const server = createServer((client) => {
-    client.on("error", () => {});
-    client.once("data", (startup) => {
-      if (startup.includes("client_connection_check_interval")) {
-        refusals++;
-        const fields =
-          'SFATAL\0C22023\0Minvalid value for parameter "client_connection_check_interval": 2000\0\0';
-        const head = Buffer.from("E\0\0\0\0");
-        head.writeInt32BE(4 + fields.length, 1);
-        client.end(Buffer.concat([head, Buffer.from(fields)]));
-        return;
-      }
-      const upstream = connect(Number(port), hostname, () => void upstream.write(startup));
-      upstream.on("error", () => client.destroy());
-      client.pipe(upstream).pipe(client);
-      client.on("close", () => upstream.destroy());
-    });
-  });
-  const through = Object.assign(new URL(url), { host: `127.0.0.1:${await listenInTest(server)}` });
-  const store = openStore({ url: through.href });
-  onTestFinished(() => store.close());
-  const one = sql<{ one: number }>`select 1 as one`;
-  expect((await store.transaction(({ db }) => one.execute(db))).rows).toEqual([{ one: 1 }]);
-  await Promise.all([1, 2, 3].map(() => one.execute(store.db)));
-  expect(refusals).toBe(1);
 });

@@ -77,12 +77,6 @@ describe("after an outage", () => {
       expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(3);
     },
   );
-
-  test("a refused request is a response as well", async () => {
-    for (const workspace of WORKSPACES) await gaveUp(30, { workspace });
-    await fetched(5, "failed", "request_refused");
-    expect(await retryAfterOutage(bundle.store.db, sourceId)).toBe(3);
-  });
 });
 
 test.each(["response_invalid", "redirect_refused"])(

@@ -1,9 +1,8 @@
 import { expect, test } from "vitest";
 import { monthNamed } from "../../../src/core/domain/months/month.ts";
-import { describeProviderMonth, type ProviderTotal } from "../../../src/core/domain/months/provider.ts";
-import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
+import { describeProviderMonth } from "../../../src/core/domain/months/provider.ts";
 import { otherTraces } from "../../../src/features/costs/other-traces.store.ts";
-import { keepProviderTotals, monthsToRead } from "../../../src/features/costs/provider-totals.store.ts";
+import { monthsToRead } from "../../../src/features/costs/provider-totals.store.ts";
 import { FIRST_DAY, setupSource } from "./setup.ts";
 
 test("a month of the billing provider is read again until it was compared to the end, and after a restatement", async () => {
@@ -66,37 +65,4 @@ test("a month of the billing provider is read again until it was compared to the
   expect(await due()).toEqual([]);
   await restate("2026-02-28Z", "2026-04-11Z");
   expect(await due()).toEqual(["2026-02"]);
-});
-
-test("a whole response replaces what was kept of its month, an older one nothing, and absent metrics are kept by meter", async () => {
-  const { store, reader, sourceId } = await setupSource({ workspaceIds: ["w1"], dataStart: FIRST_DAY });
-  const [month, next] = ["2026-01", "2026-02"].flatMap((name) => monthNamed(name) ?? []);
-  if (month === undefined || next === undefined) throw new Error("no month");
-  const absent = (meter: ProviderTotal["meter"]): ProviderTotal => {
-    const about = { metricId: "", metricName: null, workspaceId: null, value: null };
-    return { ...about, meter, unusable: "no_metric" };
-  };
-  const named = { ...absent("traces"), metricId: "m", metricName: "Traces", value: 7 };
-  const older = await drawFetchToken(store.db);
-  const kept = async () => {
-    const { rows } = await reader.query<{ of: string }>(
-      `SELECT concat_ws(', ', month_start, metric_id, workspace, value, outcome) AS of FROM usage.provider_total ORDER BY 1`,
-    );
-    return rows.map((row) => row.of);
-  };
-  const keep = async (totals: readonly ProviderTotal[], of = month, fetchToken = drawFetchToken(store.db)) =>
-    keepProviderTotals(store, { sourceId, month: of, totals, fetchToken: await fetchToken });
-  const outcomes = await keep([absent("traces"), absent("longlived")]);
-  expect(outcomes).toMatchObject([
-    { meter: "traces", outcome: "no_metric", scopeId: null, storedTraces: null },
-    { meter: "longlived", outcome: "no_metric" },
-  ]);
-  const both = ["2026-01-01, no longlived, , no_metric", "2026-01-01, no traces, , no_metric"];
-  expect(await kept()).toEqual(both);
-  expect(await keep([absent("traces")], month, Promise.resolve(older))).toHaveLength(1);
-  expect(await kept()).toEqual(both);
-  await keep([named], next, Promise.resolve(older));
-  expect(await kept()).toEqual([...both, "2026-02-01, m, , 7, no_metric"]);
-  await keep([named]);
-  expect(await kept()).toEqual(["2026-01-01, m, , 7, no_metric", "2026-02-01, m, , 7, no_metric"]);
 });

@@ -61,31 +61,6 @@ describe("pruning", () => {
     expect(await figures()).toEqual(before.figures);
   });
 
-  test("leaves a long interval alone until a sixteenth of it has come after it", async () => {
-    // Else each night would write the digests of all time again.
-    await loadDays(40);
-    await age();
-    await prune();
-    const lengths = [];
-    const written = [];
-    for (let day = 40; day < 47; day++) {
-      await loadDays(day + 1, undefined, day);
-      await age();
-      const before = await rows("SELECT ctid::text FROM usage.coverage ORDER BY period_start");
-      await prune();
-      const parts = await coverage();
-      lengths.push(parts.map((part) => (part.period_end - part.period_start) / DAY_MS));
-      const [first] = await rows("SELECT ctid::text FROM usage.coverage ORDER BY period_start");
-      written.push(first.ctid !== before[0].ctid);
-      expect(parts.at(-1).period_end.getTime()).toBe(START + (day + 1) * DAY_MS);
-    }
-    expect(lengths).toEqual([[40, 1], [40, 2], [43], [43, 1], [43, 2], [46], [46, 1]]);
-    expect(written).toEqual([false, false, true, false, false, true, false]);
-    expect((await rows("SELECT digest FROM usage.coverage ORDER BY period_start"))[0].digest).toHaveLength(
-      46 * 16,
-    );
-  });
-
   test("merges hours within quarters, so that removing the oldest writes few digests", async () => {
     await loadDays(34, undefined, 28, "hour");
     await age();

@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import type { Meter } from "../../../src/core/domain/usage/meter.ts";
 import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
-import type { ControlTotal } from "../../../src/core/store/proof/control-totals.ts";
 import { compareTiers, exceedingTiers, type TierPair } from "../../../src/core/store/proof/tier-totals.ts";
 import { drawFetchToken } from "../../../src/core/store/work/fetch-ledger.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
@@ -33,52 +32,6 @@ async function setupTiers() {
 }
 
 const NEVER_FINAL = 10_000 * DAY_MS;
-
-test("a total of short-lived traces is compared with what the long-lived ones leave of all, part by part", async () => {
-  const { store, pairs, first, second, load } = await setupTiers();
-  await load(ONE, "traces", [10, 10, 10, 10, 10]);
-  await load(ONE, "longlived", [1, 2, 3, 4, 20]);
-  await load(OTHER, "traces", [7, 7]);
-  await load(OTHER, "longlived", [3, 3]);
-  const parts = [
-    { start: day(0), end: day(2) },
-    { start: day(2), end: day(5) },
-  ];
-  const total = (pair: TierPair, part: number, traces: number): ControlTotal => {
-    return { scopeId: pair.scopeId, part, dimensionId: pair.workspaceId, measure: "traces", traces };
-  };
-  const compare = async (totals: readonly ControlTotal[], of: readonly TierPair[] = pairs) =>
-    compareTiers(store, { pairs: of, parts, totals, fetchToken: await drawFetchToken(store.db) });
-  const compared = [
-    { scopeId: first.scopeId, period: parts[0] },
-    { scopeId: first.scopeId, period: parts[1] },
-    { scopeId: second.scopeId, period: parts[0] },
-  ];
-  const equal = [total(first, 0, 10), total(first, 0, 7), total(first, 1, 3), total(second, 0, 8)];
-  expect(await compare(equal)).toEqual({ compared, differences: [] });
-  expect(await compare([total(first, 0, 17), total(first, 1, 4), total(second, 1, 8)])).toEqual({
-    compared,
-    differences: [
-      {
-        ...parts[1],
-        scopeId: first.scopeId,
-        dimensionId: ONE,
-        measure: "traces",
-        storedTraces: 3,
-        controlTraces: 4,
-      },
-      {
-        ...parts[0],
-        scopeId: second.scopeId,
-        dimensionId: OTHER,
-        measure: "traces",
-        storedTraces: 8,
-        controlTraces: 0,
-      },
-    ],
-  });
-  expect(await compare([], [])).toEqual({ compared: [], differences: [] });
-});
 
 test("a pair is compared only while both sides are final and no newer than the total", async () => {
   const { store, pairs, first, load } = await setupTiers();

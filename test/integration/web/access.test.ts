@@ -292,25 +292,6 @@ test("while nobody can say whether a session ended, nobody is let in, pages keep
   expect((await others.get("/", leaves)).status).toBe(303);
 });
 
-test("while pages keep all of their connections busy, an ended session is known", async () => {
-  const { reader, pages } = await serveByOne();
-  const other = await serve(TOKENS);
-  const session = await logIn(other);
-  await other.post("/logout");
-  await reader.db.connection().execute(async () => {
-    expect((await pages.get("/", session)).status).toBe(303);
-  });
-});
-
-test("one session follows so many pages at most that others can follow theirs", async () => {
-  const pages = await serve(TOKENS);
-  const [mine, theirs] = [await logIn(pages), await logIn(pages, OPERATOR)];
-  const statuses: number[] = [];
-  for (let i = 0; i < 12; i++) statuses.push((await follow(pages, mine)).status);
-  expect(statuses).toEqual([...Array.from({ length: 10 }, () => 200), 503, 503]);
-  expect((await follow(pages, theirs)).status).toBe(200);
-});
-
 test("a NUL character, which no text in Postgres can have, is refused as what it is", async () => {
   const pages = await serve();
   for (const path of [

@@ -94,27 +94,6 @@ test.each([
   if (status === 405) expect(response.headers.allow).toBe("POST");
 });
 
-test("an unknown method of the protocol is refused with its id", async () => {
-  const response = await send("/mcp", {
-    body: JSON.stringify({ jsonrpc: "2.0", id: "a", method: "no/such" }),
-  });
-  expect(JSON.parse(response.text)).toMatchObject({ id: "a", error: { code: -32_601 } });
-});
-
-test("several messages in one request get their responses together", async () => {
-  const response = await send("/mcp", {
-    body: JSON.stringify([
-      { ...PING, id: 5 },
-      { ...PING, id: 6 },
-    ]),
-  });
-  expect(
-    JSON.parse(response.text)
-      .map(({ id }: { id: number }) => id)
-      .sort(),
-  ).toEqual([5, 6]);
-});
-
 test.each([
   ["tools/call", { name: "status", arguments: null, _meta: null }],
   ["prompts/get", { name: "monthly_report", arguments: { month: null, source: "" } }],

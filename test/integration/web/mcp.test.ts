@@ -1,10 +1,6 @@
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { isAbsolute, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { promisify } from "node:util";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import pg from "pg";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
@@ -15,7 +11,6 @@ import { environment, usageEtl } from "../../support/cli.ts";
 import { now } from "../../support/clock.ts";
 import { call, connected, overHttp, refusal, response, rowsOf } from "../../support/mcp.ts";
 import { TOKENS } from "../../support/pages.ts";
-import { poll } from "../../support/poll.ts";
 import { iso, storyOf } from "../../support/story.ts";
 import { costsBy, inSchema } from "../../support/views.ts";
 
@@ -180,17 +175,6 @@ test("why_changed names restatements, differences, and what a closed month has m
   expect(ofOne.changes).toEqual(all.filter(({ workspaceId = workspace_id }) => workspaceId === workspace_id));
 });
 
-test("status says up to which day each source is final and proved", async () => {
-  const client = await overHttp(site.url, TOKENS.USAGE_WEB_READ_TOKEN);
-  const [source] = (await response(client, "status")).sources;
-  expect(source).toMatchObject({
-    source: "default",
-    final_up_to: days.gap,
-    newest_closed_month: days.from,
-    advice: expect.stringContaining("Load them"),
-  });
-});
-
 test("a wrong request is refused with what is wrong and the next step", async () => {
   const client = await overHttp(site.url, TOKENS.USAGE_WEB_TOKEN);
   const range = { from_day: days.from, to_day: days.today };
@@ -219,35 +203,6 @@ test("a wrong request is refused with what is wrong and the next step", async ()
     expect(await refusal(client, name, args), JSON.stringify(args)).toMatch(says);
 });
 
-test("a client that sends much at once takes half of the pages' connections, and is told to send less", async () => {
-  const client = await overHttp(site.url, TOKENS.USAGE_WEB_TOKEN);
-  const [extra, waiting] = [3, 20];
-  const range = { from_day: days.from, to_day: days.today };
-  await sql("BEGIN");
-  await sql("LOCK TABLE usage.source");
-  const questions = Array.from({ length: 2 + waiting + extra }, () => call(client, "why_changed", range));
-  let refused = 0;
-  for (const one of questions) {
-    one.then((said) => {
-      if (said.isError) refused++;
-    });
-  }
-  await poll(() => refused === extra, { deadlineMs: 7_000 });
-  const held = async () => {
-    const [row] = await sql(
-      "SELECT count(*)::integer AS held FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-    );
-    return row?.held;
-  };
-  await poll(async () => (await held()) === 2, { deadlineMs: 7_000 });
-  // No other comes.
-  expect(await held()).toBe(2);
-  await sql("COMMIT");
-  const said = await Promise.all(questions);
-  const errors = said.filter(({ isError }) => isError).map(({ text }) => text);
-  expect(errors).toEqual(Array(extra).fill(expect.stringContaining("[mcp_busy]")));
-});
-
 test("a login that may read everything is enough, and one that reads views alone is told what it lacks", async () => {
   const client = await overStdio([], "pg_read_all_data");
   const owner = await overHttp(site.url, TOKENS.USAGE_WEB_TOKEN);
@@ -263,48 +218,6 @@ test("a login that may read everything is enough, and one that reads views alone
   expect([code, stdout]).toEqual([2, ""]);
   expect(stderr).toContain("[login_of_reader]");
 });
-
-test("the printed entry starts the server from any folder, with the settings of the env file", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "mcp-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
-  writeFileSync(join(folder, "usage-etl.env"), `DATABASE_URL='${site.databaseUrl}'\n`);
-  const { USAGE_ENV_FILE: _, ...env } = environment();
-  const cli = resolve("src/cli.js");
-  const run = promisify(execFile);
-  const { stdout } = await run(process.execPath, [cli, "mcp", "--print-config", "--masked"], {
-    cwd: folder,
-    env,
-  });
-  const { command, args, env: given } = JSON.parse(stdout).mcpServers["usage-etl"];
-  expect([command, args[0], given.USAGE_ENV_FILE].every(isAbsolute)).toBe(true);
-  const client = await connected(
-    new StdioClientTransport({ command, args, env: { ...env, ...given }, cwd: "/", stderr: "pipe" }),
-  );
-  expect(await rowsOf(client, "SELECT current_user")).toEqual([{ current_user: "usage_reader_masked" }]);
-  const printed = async (more: Record<string, string>) => {
-    const { stdout } = await run(process.execPath, [cli, "mcp", "--print-config"], {
-      cwd: "/",
-      env: { ...env, ...more },
-    });
-    return JSON.parse(stdout).mcpServers["usage-etl"].env;
-  };
-  const url = "postgres://me:hunter2@db.example.com/usage";
-  expect(await printed({ DATABASE_URL: url })).toEqual({
-    DATABASE_URL: expect.not.stringContaining("hunter2"),
-  });
-  expect(await printed({})).toEqual({});
-}, 20_000);
-
-test("a signal ends it although its client is still there", async () => {
-  const child = spawn(process.execPath, ["src/cli.js", "mcp"], {
-    env: { ...environment(), DATABASE_URL: site.databaseUrl },
-  });
-  onTestFinished(() => void child.kill("SIGKILL"));
-  child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" })}\n`);
-  await once(child.stdout, "data");
-  child.kill("SIGTERM");
-  expect(await once(child, "close")).toEqual([0, null]);
-}, 20_000);
 
 test("stdout is the protocol's alone, also for a client of the year before, and the server ends with its client", async () => {
   const child = spawn(process.execPath, ["src/cli.js", "mcp"], {

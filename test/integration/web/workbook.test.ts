@@ -5,7 +5,6 @@ import { expect, test } from "vitest";
 import { addDays, dayOf } from "../../../src/core/domain/time/days.ts";
 import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import { createPrices } from "../../support/charges.ts";
-import { now } from "../../support/clock.ts";
 import { type PagesBench, refusalOf, setupPages, setupViewer } from "../../support/pages.ts";
 import { loadRows, windowOf } from "../../support/store.ts";
 import { setupUsage, shareUsage } from "../../support/usage-bench.ts";
@@ -145,45 +144,6 @@ test("the workbook has the lines of both files, with numbers as numbers, times a
 });
 
 const shared = shareUsage({ days: DAYS, gapAgo: 3 });
-
-test("the workbook says what its figures are and what they claim", async () => {
-  const bench = shared();
-  const pages = await setupPages(bench);
-  const { name } = bench.standin.organisation.workspaces[0] ?? { name: "" };
-  const before = now();
-  const [, , about] = await workbook(pages, `by=user&from=${bench.from}&to=${bench.to}&per=day`);
-  const total = (
-    await bench.sql<{ total: string }>(
-      "SELECT sum(traces)::text AS total FROM reporting.fct_usage_user_daily WHERE usage_date < $1::date",
-      [bench.to],
-    )
-  )[0]?.total;
-  const fields = new Map(fieldsOf(about) as [string, string | undefined][]);
-  expect(Object.fromEntries(fields)).toMatchObject({
-    Contents: "Usage",
-    Source: "default",
-    Workspace: expect.stringMatching(/^all \(\d\)$/),
-    "First day": `${bench.from}T00:00:00.000Z`,
-    "Last day, included": `${addDays(bench.to, -1)}T00:00:00.000Z`,
-    Dimension: "user",
-    Measure: "traces",
-    "Trend per": "day",
-    "Total of what is loaded": total,
-    State: "missing",
-  });
-  expect(fields.get("Total")).toBeUndefined();
-  expect(Math.abs(Date.parse(fields.get("As of") ?? "") - before)).toBeLessThan(600_000);
-  // What the page says stands in the workbook too.
-  const notes = fieldsOf(about).flatMap(([field, text]) => (field === "Note" ? [text] : []));
-  const { notices } = await pages.read(`/usage?by=user&from=${bench.from}&to=${bench.to}&per=day`);
-  expect(notices.length).toBeGreaterThan(0);
-  for (const one of notices)
-    expect(
-      notes.some((note) => one.includes(note ?? "?")),
-      one,
-    ).toBe(true);
-  expect(notes.some((note) => note?.includes(`${name}: ${bench.gap}`))).toBe(true);
-});
 
 test("a workbook masks users for those who only look, and refuses what the page refuses", async () => {
   const bench = shared();

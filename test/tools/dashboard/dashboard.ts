@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 
 const DEPLOY = new URL("../../../docs/deploy/", import.meta.url);
-export const read = (path: string) => readFileSync(new URL(path, DEPLOY), "utf8");
+const read = (path: string) => readFileSync(new URL(path, DEPLOY), "utf8");
 
 interface Target {
   readonly rawSql?: string;
@@ -22,7 +22,7 @@ interface Dashboard {
 
 const dashboard = JSON.parse(read("monitoring/grafana/dashboards/usage.json")) as Dashboard;
 
-export const targets = dashboard.panels.flatMap((panel) =>
+const targets = dashboard.panels.flatMap((panel) =>
   (panel.targets ?? []).map((target) => ({ title: panel.title, panel, ...target })),
 );
 

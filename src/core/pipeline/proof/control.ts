@@ -210,7 +210,7 @@ function totalsOf(response: ResponseCollector, { window, members }: UsageRequest
 }
 
 /** Returns the findings inside a difference if their errors add up to it exactly. All findings are of one kind. */
-export function explain(difference: TotalDifference, findings: readonly Finding[]): Finding[] | undefined {
+function explain(difference: TotalDifference, findings: readonly Finding[]): Finding[] | undefined {
   const parts = findings.filter(
     (one) =>
       one.scopeId === difference.scopeId &&
@@ -224,7 +224,7 @@ export function explain(difference: TotalDifference, findings: readonly Finding[
 }
 
 /** Leaves out findings that narrower findings explain. Windows overlap, so one wrong day can be in several findings. */
-export function narrowest(findings: readonly Finding[]): Finding[] {
+function narrowest(findings: readonly Finding[]): Finding[] {
   const keyOf = ({ scopeId, measure, dimensionId, start, end }: Finding) =>
     `${scopeId} ${measure} ${dimensionId} ${start} ${end}`;
   const distinct = [...new Map(findings.map((one) => [keyOf(one), one])).values()];

@@ -4,12 +4,7 @@ import { GROUPINGS } from "../../../../src/core/domain/usage/record.ts";
 import { runInline } from "../../../../src/core/pipeline/extract/run-inline.ts";
 import { storeNow } from "../../../../src/core/store/work/fetch-ledger.ts";
 import type { BackfillRequest } from "../../../../src/features/backfill/backfill-request.ts";
-import {
-  backfillBudget,
-  minutesOf,
-  previewBackfill,
-  previewedOpen,
-} from "../../../../src/features/backfill/plan-backfill.ts";
+import { previewBackfill, previewedOpen } from "../../../../src/features/backfill/plan-backfill.ts";
 import { windowsOf } from "../../../../src/features/backfill/planned-windows.ts";
 import { startShown } from "../../../../src/features/backfill/start-backfill.ts";
 import { listActions } from "../../../support/actions.ts";
@@ -112,22 +107,6 @@ test("a preview counts what is fetched, what is left out and why, what is replac
   expect(hours.facts?.records).toBe(0);
 });
 
-test("the time of a backfill follows from what routine syncs leave of the rate limit", () => {
-  const source = { slug: "default", dataStart: 0, workspaceIds: ["a"], stored: undefined };
-  const settings = { settleAfterMs: 3 * DAY_MS, hourlyForMs: DAY_MS, syncEveryMs: 60_000, meters: [] };
-  const now = Date.parse("2026-03-10T05:20:00Z");
-  const budget = (rateLimit: number) =>
-    backfillBudget(source, { config: { slug: "default", rateLimit }, settings, now });
-  const { perMinute, routinePerMinute, leftPerMinute } = budget(200);
-  expect(perMinute).toBe(180 * 6);
-  expect(routinePerMinute).toBeGreaterThan(0);
-  expect(leftPerMinute).toBe(perMinute - routinePerMinute);
-  expect(minutesOf(leftPerMinute * 3 + 1, budget(200))).toBe(4);
-  expect(minutesOf(0, budget(2))).toBe(0);
-  // Syncs need all of it, but what has waited longest has a quarter.
-  expect(budget(1).leftPerMinute).toBe(budget(1).perMinute / 4);
-});
-
 test("what was previewed is what is started, and a plan without requests is refused", async () => {
   const bench = await setup({ workspaces: [0] });
   const { source, backfillRequest, now, preview } = await previewOf(bench, days(bench, 0, 3));
@@ -162,18 +141,4 @@ test("what was previewed is what is started, and a plan without requests is refu
     now,
   });
   await expect(refused).rejects.toMatchObject({ code: "backfill_empty" });
-});
-
-test("a preview says which of its requests others have under way already", async () => {
-  const bench = await setup({ workspaces: [0] });
-  const { source, backfillRequest, now, preview } = await previewOf(bench, days(bench, 0, 3));
-  const shown = { digest: preview.digest, shownAt: now, windows: windowsOf(preview.tasks) };
-  await startShown(bench.store, source, backfillRequest, { shown, by: ADA, now });
-  const second = await previewOf(bench, days(bench, 0, 3));
-  expect(second.preview).toMatchObject({ inFlight: 4, digest: preview.digest, facts: { backfillTasks: 4 } });
-  await bench.sql("UPDATE usage.backfill SET state = 'paused'");
-  expect((await previewOf(bench, days(bench, 0, 3))).preview).toMatchObject({
-    inFlight: 0,
-    facts: { backfillTasks: 0 },
-  });
 });

@@ -13,7 +13,6 @@ import { claimTask, endTask, takeTasksToQueue } from "../../../../src/core/store
 import { listActions } from "../../../support/actions.ts";
 import { workAll } from "../../../support/by-queue.ts";
 import { type Bench, setup } from "../../../support/source.ts";
-import { untilLockWaits } from "../../../support/store.ts";
 
 const ADA = { name: "ada", role: "operator", via: "page" } as const;
 
@@ -86,55 +85,6 @@ test("a finished backfill whose failed tasks are retried runs again, asks for th
   ]);
   await expect(steer(id, "resume")).rejects.toMatchObject({ code: "backfill_finished" });
   await expect(steer(4711, "retry")).rejects.toMatchObject({ code: "backfill_unknown" });
-});
-
-test("a cancelled backfill is not retried, and a paused one stays paused with its failed tasks waiting", async () => {
-  const bench = await setup({ workspaces: [0], days: 1 });
-  const { store, tasks, create, steer, of, take } = await setupBackfill(bench);
-  const fail = async (most: number) => {
-    for (const message of await take(most)) {
-      const task = await claimTask(store.db, message);
-      if (task !== undefined)
-        await endTask(store.db, { task, state: "failed", code: "test", message: "test" });
-    }
-  };
-  const first = await create();
-  await fail(3);
-  await steer(first, "pause");
-  expect(await steer(first, "retry")).toMatchObject({ state: "paused", failed: 0, waiting: tasks.length });
-  expect(await take(100)).toEqual([]);
-  await steer(first, "resume");
-  await fail(2);
-  expect(await steer(first, "cancel")).toMatchObject({ state: "cancelled", failed: 2, waiting: 0 });
-  await expect(steer(first, "retry")).rejects.toMatchObject({
-    code: "backfill_finished",
-    message: `Backfill ${first} is cancelled and cannot be retried.`,
-  });
-  expect(await of(first)).toMatchObject({ failed: 2, waiting: 0, total: tasks.length });
-});
-
-test("a backfill whose last task ends while its failed ones are retried is not done before they are", async () => {
-  const bench = await setup({ workspaces: [0], days: 1 });
-  const { store, create, of, take, tasks } = await setupBackfill(bench);
-  const id = await create(tasks.slice(0, 2));
-  for (const [at, message] of (await take(2)).entries()) {
-    const task = await claimTask(store.db, message);
-    if (task === undefined) throw new Error("no task");
-    const end =
-      at === 0 ? ({ state: "failed", code: "test", message: "test" } as const) : ({ state: "done" } as const);
-    await endTask(store.db, { task, ...end });
-  }
-  let finishing: Promise<number[]> | undefined;
-  await store.transaction(async ({ client }) => {
-    await client.query("SELECT FROM usage.backfill WHERE backfill_id = $1 FOR UPDATE", [id]);
-    await client.query(
-      "UPDATE usage.fetch_task SET state = 'waiting', finished_at = NULL WHERE state = 'failed'",
-    );
-    finishing = finishBackfills(store);
-    await untilLockWaits(store);
-  });
-  expect(await finishing).toEqual([]);
-  expect(await of(id)).toMatchObject({ state: "running", waiting: 1 });
 });
 
 test("whatever order workers and people act in, each task ends once and the counts are those of the tasks", async () => {

@@ -1,10 +1,7 @@
-import type { Job } from "bullmq";
 import { expect, test } from "vitest";
-import type { JobContext } from "../../../../jobs/job.ts";
 import { monthAt, monthBefore } from "../../../../src/core/domain/months/month.ts";
 import { DAY_MS, floorToGrid } from "../../../../src/core/domain/time/stride.ts";
 import { openIncidents } from "../../../../src/features/alerts/conditions.ts";
-import { billJobs } from "../../../../src/features/costs/bill.job.ts";
 import { unloadedWorkspaces } from "../../../../src/features/costs/bill-terms.store.ts";
 import { readBill } from "../../../../src/features/costs/read-bill.ts";
 import { usageEtl } from "../../../support/cli.ts";
@@ -125,35 +122,6 @@ test("a workspace with usage that no listing shows is an incident until it is lo
   await read(bench);
   expect(await kept(bench)).toEqual([]);
   expect(await incidentsOf(bench)).toEqual([]);
-});
-
-test("a server that fails without ids refuses, and the rest of the bill is read", async () => {
-  const bench = await setupAll({ days: 3 });
-  await bench.sync();
-  const isWithoutIds = { path: "/api/v1/orgs/current/billing/granular-usage" };
-  bench.standin.faults.script({ fault: { kind: "status", status: 500 }, match: isWithoutIds, times: 20 });
-  expect(await read(bench)).toMatchObject({
-    allWorkspaces: { refusal: expect.stringContaining("500") },
-    failed: [],
-  });
-});
-
-test("workspaces that no sync loads are found at first contact, once, before any night", async () => {
-  const bench = await setupAll({ workspaces: [0] });
-  const source = {
-    known: () => bench.open(),
-    open: () => bench.open(),
-    openForSync: () => bench.open(),
-  };
-  const { job } = billJobs({ syncEveryMs: 1 }).find((one) => one.job.name === "read-workspaces") ?? {};
-  const run = () => job?.handle({ source } as unknown as JobContext, {}, {} as Job);
-  const found = await run();
-  expect(found?.read).toBe((await kept(bench)).length);
-  expect(found?.read).toBeGreaterThan(0);
-  const before = withoutIds(bench);
-  expect(before).toBeGreaterThan(0);
-  expect(await run()).toEqual({ read: 0 });
-  expect(withoutIds(bench)).toBe(before);
 });
 
 test("a server that requires ids is asked once, and remembered as one that refuses", async () => {

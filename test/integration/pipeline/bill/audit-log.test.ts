@@ -151,37 +151,3 @@ test.each<[string, Record<string, unknown>, string]>([
   const [warning] = bench.logs.filter(({ code }) => code === "logged_change_refused");
   expect(warning).toMatchObject({ refused: 2, msg: expect.stringContaining(place) });
 });
-
-test("an actor that may be an address is not kept, and an entry that contradicts itself is not certain", async () => {
-  const bench = await setupLog();
-  const original = (said: boolean) => ({ unmapped: { original_audit_log: { operation_succeeded: said } } });
-  const items = [
-    entry(bench, { n: 4, actor: { user: { uid: "ada@example.com" } }, status_id: 1 }),
-    entry(bench, { n: 3, actor: { user: { uid: USER.toUpperCase() } }, ...original(true) }),
-    entry(bench, { n: 2, actor: "ada@example.com", status_id: 1, ...original(false) }),
-    entry(bench, { n: 1, status_id: 2 }),
-  ];
-  respond(bench, { items, cursor: null });
-  await read(bench);
-  expect((await kept(bench)).map((one) => [one.user_id, one.is_certain])).toEqual([
-    [null, true],
-    [USER, true],
-    [null, false],
-  ]);
-});
-
-test("operations that an older server does not know cost only themselves", async () => {
-  const bench = await setupLog();
-  const expected = [
-    change(bench, "update_ttl_settings", bench.now - 2 * DAY_MS),
-    change(bench, "update_usage_limit", bench.now - DAY_MS),
-  ];
-  const body = JSON.stringify({ detail: [{ loc: ["query", "operations"], msg: "unknown", type: "enum" }] });
-  bench.standin.faults.script({
-    fault: { kind: "status", status: 422, body },
-    match: { path: PATH, query: { operations: "create_fleet_usage_limit" } },
-    times: 9,
-  });
-  expect(await read(bench)).toMatchObject({ auditLog: { read: 2, refusal: null }, failed: [] });
-  expect(await kept(bench)).toEqual(expected);
-});

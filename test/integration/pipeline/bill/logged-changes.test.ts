@@ -107,26 +107,3 @@ test("a change of retention is beside the day on which long-lived traces stepped
   expect(all.find(({ operation }) => operation === "update_payment_plan")?.steps).toHaveLength(1);
   expect(all.find(({ operation }) => operation === "delete_usage_limit")?.steps ?? []).toEqual([]);
 });
-
-test("a month without changes reads no days, and many changes are counted", async () => {
-  const bench = await setup({ days: 3, workspaces: [0] });
-  const month = monthAt(bench.now);
-  expect(await changesOfMonth(bench.store.db, { source: "default", month })).toEqual([]);
-  const one = {
-    at: "2026-07-03T10:00:00Z",
-    operation: "update_usage_limit",
-    workspaceId: null,
-    workspaceName: null,
-    isCertain: false,
-    steps: [],
-  };
-  const lines = describeLoggedChanges([
-    ...Array.from({ length: 29 }, () => ({ ...one })),
-    { ...one, at: "2026-07-09T10:00:00Z" },
-  ]);
-  expect(lines).toHaveLength(21);
-  expect(lines[0]).toBe(
-    "On 3 July a usage limit was changed (update_usage_limit; the log does not say whether it succeeded).",
-  );
-  expect(lines.at(-1)).toBe("And 10 more changes of settings, which the timeline lists.");
-});

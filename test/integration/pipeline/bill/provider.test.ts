@@ -179,23 +179,6 @@ test("a difference is asked about twice once, stays while it is not compared, an
   expect(states).toEqual([{ kind: "provider_total", state: "closed" }]);
 });
 
-test("a difference is known by both numbers: a record that is wrong in the store since is fetched again", async () => {
-  const bench = await loaded();
-  const [month] = bench.months as [CalendarMonth, CalendarMonth];
-  const workspaceId = workspaceOf(bench, 0);
-  bench.standin.bill.drifts.push({ metric: "traces", workspaceId, at: dayOf(month, 3), delta: 7 });
-  const { findings } = await check(bench);
-  expect(findings).toHaveLength(1);
-  await bench.sql(
-    `UPDATE usage.dated_record r SET traces = r.traces + 2 FROM usage.series s JOIN usage.trace_scope c USING (scope_id)
-     JOIN usage.entity e USING (entity_id)
-     WHERE s.series_id = r.series_id AND c.stride = 'day' AND c.group_by = 'workspace' AND e.external_id = $1
-       AND r.bucket_start = ($2::timestamptz AT TIME ZONE 'UTC')::date`,
-    [workspaceId, new Date(dayOf(month, 5))],
-  );
-  expect(await check(bench)).toMatchObject({ restated: 1, findings });
-});
-
 test("a month that is not wholly loaded and final is not compared; a server that refuses is asked no more, and usage goes on", async () => {
   const bench = await loaded();
   const [month] = bench.months as [CalendarMonth, CalendarMonth];

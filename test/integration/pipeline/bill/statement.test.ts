@@ -4,9 +4,7 @@ import { DAY_MS, HOUR_MS } from "../../../../src/core/domain/time/stride.ts";
 import { readBill } from "../../../../src/features/costs/read-bill.ts";
 import { statementName, statementValue } from "../../../../src/features/costs/statement.ts";
 import { statementLines } from "../../../../src/features/costs/statement-lines.store.ts";
-import { describeBill } from "../../../../src/features/costs/totals.command.ts";
 import { now } from "../../../support/clock.ts";
-import { startProxy } from "../../../support/proxy.ts";
 import { type Bench, setup } from "../../../support/source.ts";
 
 const bench = (standin = {}) =>
@@ -80,47 +78,6 @@ test("a later reading of a day replaces its lines, and other days and kinds stay
   expect(lines.filter((line) => line.startsWith("Spend"))).toHaveLength(1);
   expect(lines).toContain("Fleet limit, month: no limit");
   expect(lines).toContain("Engine limit of an administrator, month: no limit");
-});
-
-test("Engine is asked once a day at most, and a server without it is no warning", async () => {
-  const of = await bench({ engine: "off" });
-  const asked = () => of.standin.requests.recent.filter(({ url }) => url.includes("/issues-agent/")).length;
-  const first = await read(of);
-  expect(first.statement.engine_units?.refusal).toContain("404");
-  await read(of);
-  expect(asked()).toBe(1);
-  expect(of.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
-  expect(describeBill("default", first)).toMatch(/^Engine units: not read\. .*404/m);
-  await of.sql("UPDATE usage.bill_part SET requested_at = requested_at - interval '1 day'");
-  await read(of);
-  expect(asked()).toBe(2);
-});
-
-test("members come in pages of any size, and pages that repeat are no count", async () => {
-  const of = await bench();
-  const { users } = of.standin.organisation;
-  const smaller = await startProxy(of.standin.url, ({ url, text }) =>
-    url.pathname.includes("/members/active") ? JSON.stringify(JSON.parse(text).slice(0, 2)) : undefined,
-  );
-  expect((await read(of, smaller.url)).failed).toEqual([]);
-  expect((await linesOf(of))[0]).toBe(`Members: ${users.length} members`);
-  await of.sql("DELETE FROM usage.statement_line");
-  let first: string | undefined;
-  const repeating = await startProxy(of.standin.url, ({ url, text }) => {
-    if (!url.pathname.includes("/members/active")) return undefined;
-    first ??= text;
-    return first;
-  });
-  const { failed } = await read(of, repeating.url);
-  expect(failed.map(({ part, message }) => `${part} ${message}`).join()).toMatch(
-    /^members .*the same members come again/,
-  );
-  expect((await linesOf(of)).filter((line) => line.startsWith("Members"))).toEqual([]);
-  const nameless = await startProxy(of.standin.url, ({ url, text }) =>
-    url.pathname.includes("/members/active") ? text.replace(/"id":"[^"]*"/, '"id":7') : undefined,
-  );
-  await read(of, nameless.url);
-  expect((await linesOf(of))[0]).toBe("Members: not known (0.id is 7, not an id)");
 });
 
 test("runs and nodes of deployments are compared with the provider's metrics of that name", async () => {

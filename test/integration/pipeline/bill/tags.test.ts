@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { readBill } from "../../../../src/features/costs/read-bill.ts";
 import type { Bench } from "../../../support/source.ts";
 import { setup } from "../../../support/source.ts";
-import { TAG_FAULTS } from "../../../support/wrong-bodies.ts";
 
 const setupTags = (options: Parameters<typeof setup>[0] = {}) =>
   setup({ days: 3, workspaces: [0, 1], ...options, standin: { tags: "on", ...options.standin } });
@@ -57,51 +56,4 @@ test("tags are those of the platform, and usage by a tag adds up to all usage", 
   await read(bench);
   for (const type of ["projects", "deployments", "sandboxes"] as const)
     expect(await inViews(bench, type), type).toEqual(inStandin(bench, type));
-});
-
-test("what is no tag of a resource is left out, and nothing else is lost", async () => {
-  const bench = await setupTags({ workspaces: [0] });
-  await bench.sync();
-  await read(bench);
-  const before = await inViews(bench, "projects");
-  bench.standin.faults.script({
-    fault: TAG_FAULTS["no-key"],
-    match: { path: "/taggings" },
-    times: 1,
-  });
-  expect(await read(bench)).toMatchObject({ tags: { refusal: null }, failed: [] });
-  expect(bench.standin.faults.fired).toBe(1);
-  expect(await inViews(bench, "projects")).toEqual(before);
-
-  // A resource that is not known here is kept: it may have usage later.
-  bench.standin.faults.script({
-    fault: TAG_FAULTS["unknown-resource"],
-    match: { path: "/taggings" },
-    times: 1,
-  });
-  await read(bench);
-  expect((await inViews(bench, "projects")).filter((line) => !before.includes(line))).toHaveLength(1);
-  await read(bench);
-  expect(await inViews(bench, "projects")).toEqual(before);
-});
-
-test("a plan without tags is asked once and told so; one workspace that is refused keeps its tags", async () => {
-  const without = await setupTags({ standin: { tags: "off" } });
-  await without.sync();
-  expect(await read(without)).toMatchObject({ tags: { read: 0 }, failed: [] });
-  expect((await read(without)).tags?.refusal).toContain("Resource tags are not available");
-  expect(without.standin.requests.recent.filter(({ url }) => url.includes("/taggings"))).toHaveLength(2);
-
-  const bench = await setupTags();
-  await bench.sync();
-  await read(bench);
-  const before = await inViews(bench, "projects");
-  bench.standin.faults.script({
-    fault: { kind: "status", status: 403 },
-    match: { path: "/taggings" },
-    skip: 1,
-    times: 1,
-  });
-  expect((await read(bench)).tags).toMatchObject({ refusal: null });
-  expect(await inViews(bench, "projects")).toEqual(before);
 });

@@ -120,61 +120,6 @@ test("a limit is warned of at 50, 75, 90 and 100 percent of the loaded month, wi
   expect(shown.get(`${other} payload_size`)).toMatchObject({ isRejecting: true });
 });
 
-test("each part of the bill stands for itself: what is refused is left alone, what is wrong is named", async () => {
-  const bench = await setup({ days: 70, workspaces: [0] });
-  const { bill, access, faults } = bench.standin;
-  bill.limits.push({ workspaceId: bench.workspaceIds[0] ?? "", limitType: "monthly_traces", value: 5 });
-  // A key of one workspace: it may read its own limits, and nothing of the organization.
-  access.organizationManage = false;
-  expect(await read(bench)).toMatchObject({
-    limits: { read: 1, refusal: null },
-    period: { refusal: expect.stringContaining("403") },
-    provider: { refusal: expect.stringContaining("403") },
-  });
-  const before = bench.standin.requests.count;
-  const source = await bench.open();
-  const contact = bench.standin.requests.count;
-  expect(await readBill(source, { reach: "month", isPatient: true })).toMatchObject({
-    provider: undefined,
-    period: undefined,
-    limits: { read: 1 },
-  });
-  expect(contact).toBeGreaterThan(before);
-  const seen = bench.standin.requests.recent.slice(contact - bench.standin.requests.count);
-  const of = (path: string) => seen.filter(({ url }) => url.includes(path)).length;
-  expect([of("limits") > 0, of("/orgs/current/billing")]).toEqual([true, 0]);
-
-  access.organizationManage = true;
-  bill.limits.push({ workspaceId: null, limitType: "monthly_traces", value: -1 });
-  expect(await read(bench)).toMatchObject({
-    limits: undefined,
-    period: { read: 1 },
-    provider: { refusal: null },
-    failed: [{ part: "usage_limits", code: "response_invalid" }],
-  });
-  expect(await uses(bench)).toHaveLength(1);
-  const broken = await bench.open({
-    opened: ({ billing }) =>
-      void Object.assign(billing, { billingPeriod: () => Promise.reject(new TypeError("a bug")) }),
-  });
-  await expect(readBill(broken, { reach: "month", isPatient: false })).rejects.toThrow("a bug");
-
-  bill.limits.pop();
-  bill.rejecting.set(bench.workspaceIds[0] ?? "", "monthly_traces");
-  await read(bench);
-  expect(await uses(bench)).toMatchObject([{ limitType: "monthly_traces", value: 5, isRejecting: true }]);
-  bill.rejecting.clear();
-
-  bench.standin.settings.bill = false;
-  faults.clear();
-  expect(await read(bench)).toMatchObject({
-    limits: { refusal: expect.stringContaining("404") },
-    period: { refusal: expect.stringContaining("404") },
-    provider: { refusal: expect.stringContaining("404") },
-    failed: [],
-  });
-});
-
 test("a billing period begins where the one before it ended, and the start of the first one is inferred", async () => {
   const bench = await setup({ days: 6, workspaces: [0] });
   bench.standin.bill.periodDay = 15;

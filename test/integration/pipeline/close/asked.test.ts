@@ -128,23 +128,4 @@ describe("a billing period", () => {
       expect(await close(on), on).toMatchObject([{ source: "default", period, result: { state: "open" } }]);
     }
   });
-
-  test("is over, has days since the data start, and may be a calendar month", async () => {
-    const month = monthBefore(monthAt(bench.today));
-    const later = iso(bench.today + 40 * DAY_MS);
-    await know(month.start, month.end, later);
-    expect(await close(month.start)).toMatchObject([{ period: month, result: { state: "open" } }]);
-    expect(await refusal(close(iso(bench.today)))).toBe("period_not_over");
-    await bench.sql("DELETE FROM usage.billing_period");
-    const [start, end] = [iso(bench.today - 37 * DAY_MS), iso(bench.today - 10 * DAY_MS)];
-    await know(start, end);
-    const startAt = (day: string) => bench.sql("UPDATE usage.source SET data_start = $1", [day]);
-    await startAt(end);
-    expect(await refusal(close(start))).toBe("period_before_data");
-    const second = Date.parse(start) + DAY_MS;
-    await startAt(iso(second));
-    expect(await close(start)).toMatchObject([
-      { result: { state: "open", open: { 0: { reason: "missing", day: second } } } },
-    ]);
-  });
 });

@@ -5,7 +5,7 @@ import {
   isRefusedLately,
   keepRefusal,
 } from "../../../../src/core/pipeline/source/refused-key.ts";
-import { createSourceHandle, withinQueue } from "../../../../src/core/pipeline/source/source-handle.ts";
+import { createSourceHandle } from "../../../../src/core/pipeline/source/source-handle.ts";
 import { ACCESS_PROVEN_FOR_MS } from "../../../../src/core/store/access/workspace-access.ts";
 import { platformError } from "../../../support/platform-error.ts";
 import { setup } from "../../../support/source.ts";
@@ -141,40 +141,4 @@ test("access is proven anew once half of the proof's time is used up", async () 
   passTime(1);
   expect(await requested()).toBe(2);
   expect(await requested()).toBe(0);
-});
-
-test("a refusal of a key that was replaced while it was noted is lifted", async () => {
-  const { deps, source, isRefused } = await setupHandle();
-  let looks = 0;
-  const apiKey = Object.assign(new Secret("x"), { reveal: () => (looks++ === 0 ? "old" : "new") });
-  await keepRefusal(
-    { ...deps, config: { ...deps.config, apiKey }, sourceId: source.sourceId },
-    platformError(401),
-  );
-  expect(await isRefused()).toBe(false);
-});
-
-test("tasks of the queue are sent once each, at the queue's own rate", async () => {
-  const { deps } = await setupHandle();
-  let admitted = 0;
-  const held = {
-    ...deps,
-    admit: async () => {
-      admitted += 1;
-    },
-    holdBack: async () => {},
-  };
-  const queued = withinQueue(createSourceHandle(held as typeof deps, SYNC_MS));
-  for (const source of [await queued.open(), await queued.openForSync()]) {
-    if (source === undefined) throw new Error("refused");
-    const contact = admitted;
-    expect(contact).toBeGreaterThan(0);
-    await source.admit();
-    expect(admitted).toBe(contact);
-    expect(source).toMatchObject({ attempts: 1 });
-    expect(source).not.toHaveProperty("holdBack");
-  }
-  expect(await queued.known()).toMatchObject({ sourceId: 1 });
-  await keepRefusal({ ...deps, sourceId: 1 }, platformError(401));
-  expect(await queued.openForSync()).toBeUndefined();
 });

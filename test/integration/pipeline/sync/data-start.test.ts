@@ -4,7 +4,7 @@ import { runInline } from "../../../../src/core/pipeline/extract/run-inline.ts";
 import { planSource } from "../../../../src/core/pipeline/sync/plan.ts";
 import { moveDataStart } from "../../../../src/features/catalog/move-data-start.store.ts";
 import { now } from "../../../support/clock.ts";
-import { type Bench, beginProject, setup } from "../../../support/source.ts";
+import { type Bench, setup } from "../../../support/source.ts";
 
 const BY = { name: "ada", role: "operator", via: "command" } as const;
 
@@ -153,17 +153,4 @@ test("a data start does not move past traces, a closed month or a backfill under
     code: "data_start_closed",
   });
   expect(await storedStart(bench)).toBe(start);
-});
-
-test("a workspace whose usage lies before a data start that moved later is no lost one", async () => {
-  const bench = await setup();
-  beginProject(bench.standin, { workspace: 4, at: bench.dataStart, traces: 3 });
-  const used = () => bench.sql<{ n: number }>("SELECT count(used_before)::integer AS n FROM usage.workspace");
-  await bench.open();
-  expect(await used()).toEqual([{ n: 5 }]);
-  // Nothing is loaded, so the configured day holds.
-  await bench.open({ config: { dataStart: dayOf(bench.dataStart + DAY_MS) } });
-  await bench.open({ config: { dataStart: dayOf(bench.dataStart + DAY_MS) } });
-  expect(await used()).toEqual([{ n: 4 }]);
-  expect(await bench.sql("SELECT * FROM usage.lost_workspace")).toEqual([]);
 });

@@ -10,7 +10,6 @@ import {
   knownMeters,
   setupEarlyDeployments,
 } from "../../../support/meters.ts";
-import { setup } from "../../../support/source.ts";
 
 test.each([
   ["an update that nobody has noticed yet turns no long-lived count into zero", {}],
@@ -23,31 +22,6 @@ test.each([
   const { source } = await bench.sync(EVERYTHING);
   expect(source.meters.has("longlived")).toBe(false);
   expect(await inMeterStore(bench)).toEqual(before);
-});
-
-test("a server that does not say whether it is self-hosted, and responds no long-lived trace, is not known to count them", async () => {
-  const bench = await setup({ standin: { contract: "day-granular", serverVersion: "0.16.0" } });
-  const open = async () => {
-    const source = await bench.open(EVERYTHING);
-    const { info } = source.billing;
-    const unnamed = async (io?: Parameters<typeof info>[0]) => {
-      const { version = null } = (await info(io)) ?? {};
-      return { version };
-    };
-    return { ...source, billing: { ...source.billing, info: unnamed } };
-  };
-  const source = await open();
-  await learnMeters(source);
-  expect(source.meters.has("longlived")).toBe(false);
-  expect((await knownMeters(bench)).find(({ meter }) => meter === "longlived")).toMatchObject({
-    state: "not_known",
-    evidence: expect.stringMatching(/^version 0\.16\.0 returned no long-lived trace, and it is not known/),
-  });
-  // Not for a day: the next sync asks again, and it may name itself then.
-  await learnMeters(await bench.open(EVERYTHING));
-  expect((await knownMeters(bench)).find(({ meter }) => meter === "longlived")?.evidence).toMatch(
-    /self-hosted servers do not track them/,
-  );
 });
 
 test("a response without any deployment usage ends nothing that was counted", async () => {

@@ -32,19 +32,6 @@ describe("binding", () => {
     expect(await dump(bench)).toEqual(before);
   });
 
-  test("a second source may not read a workspace of the first, which goes on", async () => {
-    const bench = await setup({ workspaces: [0, 1] });
-    await bench.sync();
-    const second = { slug: "second", workspaceIds: bench.workspaceIds.slice(1) };
-    await expect(bench.sync({ config: second })).rejects.toMatchObject({ code: "workspace_shared" });
-    await expect(bench.sync({ config: { slug: "all", workspaceIds: [] } })).rejects.toMatchObject({
-      code: "workspace_shared",
-    });
-    const { run } = await bench.sync();
-    expect(run.failures).toEqual([]);
-    expect(await wrongFigures(bench)).toEqual([]);
-  });
-
   test("two sources of one organization that share no workspace are two sources", async () => {
     const bench = await setup({ workspaces: [0] });
     const { workspaces } = bench.standin.organisation;
@@ -95,16 +82,6 @@ describe("a configured workspace", () => {
     // Without any other, all that are listed would be loaded in their place.
     const only = { config: { workspaceIds: [TYPO] }, leavesOutUnshown: true };
     await expect(bench.open(only)).rejects.toMatchObject({ code: "workspace_not_shown" });
-  });
-});
-
-describe("workspaces", () => {
-  test("a source without listing and configuration is refused with what to set", async () => {
-    const bench = await setup({ standin: { listing: false } });
-    await expect(bench.open()).rejects.toMatchObject({
-      code: "workspaces_unknown",
-      next: expect.stringContaining("USAGE_WORKSPACE_IDS"),
-    });
   });
 });
 

@@ -78,21 +78,6 @@ describe("what is wanted", () => {
     ];
     expect(await plan({ wanted, workspaceIds })).toEqual(["0 day 20 21", "0 hour 15 15.5"]);
   });
-
-  test("in weeks takes days where no week fits, and hours are never planned for it", async () => {
-    const tasks = await plan({
-      wanted: [{ stride: "week", range: days(0, 60) }],
-      workspaceIds: bench.workspaceIds.slice(0, 1),
-    });
-    const strides = tasks.map((line) => line.split(" ")[1]);
-    expect([...new Set(strides)].sort()).toEqual(["day", "week"]);
-    await cover(ONE, days(0, 100), true);
-    const weeksOnly = await plan({
-      wanted: [{ stride: "week", range: days(0, 60) }],
-      workspaceIds: bench.workspaceIds.slice(0, 1),
-    });
-    expect(weeksOnly).toEqual(tasks.filter((line) => line.includes("week")));
-  });
 });
 
 describe("due failures outside of what is wanted", () => {
@@ -137,15 +122,6 @@ describe("due failures outside of what is wanted", () => {
     await fail(ONE, weeks(4, 5), PAST, "week");
     const early = await planRetries(source, { wanted: [] });
     expect(early.map((one) => one.window)).toEqual([{ stride: "week", ...weeks(0, 5) }]);
-  });
-
-  test("that lie too close to the data start reach forward", async () => {
-    const week = 7 * DAY_MS;
-    const first = Math.ceil(bench.dataStart / week) * week;
-    const weeks = (from: number, to: number) => ({ start: first + from * week, end: first + to * week });
-    await fail(ONE, weeks(1, 3), PAST, "week");
-    const planned = await planRetries(source, { wanted: [] });
-    expect(planned.map((one) => one.window)).toEqual([{ stride: "week", ...weeks(1, 6) }]);
   });
 });
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { workMessage } from "../../../../src/core/pipeline/extract/work-task.ts";
 import { planSync } from "../../../../src/core/pipeline/sync/sync.ts";
 import { knownSyncBudget, syncBudget } from "../../../../src/core/pipeline/sync/sync-budget.ts";
-import { putOffTasks, takeTasksToQueue } from "../../../../src/core/store/work/tasks.ts";
+import { putOffTasks } from "../../../../src/core/store/work/tasks.ts";
 import { setup } from "../../../support/source.ts";
 
 describe("the requests that a sync needs", () => {
@@ -83,33 +82,5 @@ describe("the requests that a sync needs", () => {
     const [all] = await putOffTasks(bench.store.db, short.settings);
     expect(all).toMatchObject({ source: "default", tasks: created, quiet: 0, ahead: created + 1 });
     expect(await putOffTasks(bench.store.db, { syncEveryMs: 900_000 })).toEqual([]);
-  });
-
-  test("are those of busy workspaces first, once it is known which these are", async () => {
-    const bench = await setup({ workspaces: [0, 1], days: 6 });
-    await bench.sync();
-    await bench.sql(
-      `UPDATE usage.coverage SET traced = traced - tstzmultirange(tstzrange(now() - interval '25 hours', null))
-       FROM usage.trace_scope s JOIN usage.entity w ON w.entity_id = s.workspace_id
-       WHERE s.scope_id = coverage.scope_id AND s.group_by = 'workspace' AND w.external_id = $1`,
-      [bench.workspaceIds[1]],
-    );
-    const source = await bench.open({ settings: { refreshAfterMs: 0 } });
-    const { created } = await planSync(source);
-    const messages = await bench.store.transaction(({ db }) =>
-      takeTasksToQueue(db, { sourceId: source.sourceId, most: created }),
-    );
-    for (const message of messages) await workMessage(source, { ...message, isLastAttempt: true });
-    const quiet = await bench.sql<{ id: string; others: boolean; quiet: boolean }>(
-      `SELECT DISTINCT workspace_ids[1] AS id, group_by <> 'workspace' AS others, is_idle AS quiet FROM usage.fetch_task
-       WHERE group_by <> 'workspace' ORDER BY 1`,
-    );
-    const [busy, idle] = bench.workspaceIds;
-    expect(new Map(quiet.map((one) => [one.id, one.quiet]))).toEqual(
-      new Map([
-        [busy, false],
-        [idle, true],
-      ]),
-    );
   });
 });

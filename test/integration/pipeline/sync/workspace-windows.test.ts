@@ -101,51 +101,6 @@ test("where the response by workspace fails, the others are entered; one whose o
   expect(days.map(({ by }) => by)).toEqual(["api_key", "project"]);
 });
 
-test("what is left of a window of which a part waits is not entered beside the task by workspace, which leads to it", async () => {
-  const { bench, source, created } = await setupLoaded();
-  await planSync(source);
-  // As if an hour had begun since projects, users and keys were entered.
-  const wait = `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids)
-    SELECT t.source_id, c.group_by, t.stride, t.period_start, t.period_end - interval '1 hour', ARRAY[c.scope_id], t.workspace_ids
-    FROM usage.fetch_task t JOIN usage.trace_scope c USING (stride)
-    WHERE t.group_by = 'workspace' AND stride = 'hour' AND c.group_by <> 'workspace' AND t.period_end - t.period_start > interval '2 hours'`;
-  await bench.sql(wait);
-  const before = await created();
-  expect(before.length).toBeGreaterThan(0);
-  expect(await planSync(source)).toMatchObject({ created: 0 });
-  await bench.sql("DELETE FROM usage.fetch_task WHERE group_by = 'workspace'");
-  await planSync(source);
-  expect(await created()).toEqual(before);
-  // What failed and is not due is left out by the task by workspace, so the rest is entered.
-  await bench.sql(`DELETE FROM usage.fetch_task`);
-  await bench.sql(
-    `INSERT INTO usage.failure (scope_id, period_start, period_end, fetch_number, state, code, message, attempts, failed_at, retry_at)
-     SELECT scope_id, min(period_start), min(period_start) + interval '1 hour', nextval('usage.fetch_number'), 'failed', 'x', 'x', 1, now(), now() + interval '1 hour'
-     FROM usage.coverage JOIN usage.trace_scope USING (scope_id)
-     WHERE group_by = 'user' AND stride = 'hour' AND NOT final AND period_end - period_start > interval '1 hour' GROUP BY 1`,
-  );
-  await planSync(source);
-  const rest = await created();
-  expect(rest.length).toBeGreaterThan(0);
-  expect(new Set(rest.map(({ by }) => by))).toEqual(new Set(["user"]));
-});
-
-test("what is final is not asked for again where only its workspace is", async () => {
-  const { bench, source, created, workCreated } = await setupLoaded();
-  await bench.sql("DELETE FROM usage.fetch_task");
-  const isOf = "scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE stride = 'day' AND group_by";
-  await bench.sql(
-    `UPDATE usage.coverage SET final = true, fetched_at = fetched_at - interval '2 hours' WHERE ${isOf} <> 'workspace')`,
-  );
-  await bench.sql(
-    `DELETE FROM usage.dated_record WHERE series_id IN (SELECT series_id FROM usage.series WHERE ${isOf} = 'workspace'))`,
-  );
-  await bench.sql(`DELETE FROM usage.coverage WHERE ${isOf} = 'workspace')`);
-  expect((await planSync(source)).created).toBeGreaterThan(0);
-  await workCreated(source);
-  expect((await created()).filter(({ stride }) => stride === "day")).toEqual([]);
-});
-
 test("a bucket that has begun without traces takes no request beside that by workspace", async () => {
   const { bench, standin, hour, project, requests } = await setupLoaded(IDLE);
   if (project === null) throw new Error("no project");

@@ -27,56 +27,6 @@ const comparisonOf = (before: WorkspaceReading, after: WorkspaceReading, expecte
 const compare = (...given: Parameters<typeof comparisonOf>) =>
   Object.fromEntries(comparisonOf(...given).figures.map((figure) => [figure.groupBy, figure]));
 
-describe("without other traffic", () => {
-  test("one trace too few or too many in one dimension is a difference of one", () => {
-    const before = reading({ other: 100 });
-    for (const groupBy of ["workspace", "user", "api_key"] as const) {
-      for (const wrong of [-1, 1]) {
-        const figures = compare(before, reading({ other: 100, [OWN]: 6 }, { [groupBy]: 106 + wrong }));
-        expect(Object.values(figures).map((one) => [one.groupBy, one.difference])).toEqual(
-          ["workspace", "project", "user", "api_key"].map((by) => [by, by === groupBy ? wrong : 0]),
-        );
-      }
-    }
-  });
-});
-
-test("until the workspace is known, all are compared together, also one that is new", () => {
-  const { figures, others } = compareProbe({
-    before: new Map([["far", reading({ a: 5 })]]),
-    after: new Map([
-      ["far", reading({ a: 5 })],
-      [HOME, reading({ [OWN]: 6 })],
-    ]),
-    home: undefined,
-    projectId: undefined,
-    expected: 6,
-    user: "nobody",
-    key: "...none",
-  });
-  // All are other people's traces as long as no project is the probe's, and none is of whom the probe expects.
-  expect(others).toEqual({ added: 6, removed: 0 });
-  expect(figures).toMatchObject([
-    { groupBy: "workspace", expectedId: null, billed: 6, difference: 0 },
-    { groupBy: "project", expectedId: null, billed: 0, difference: -6 },
-    { groupBy: "user", expectedId: "nobody", billed: 6, difference: -6 },
-    { groupBy: "api_key", expectedId: "...none", billed: 6, difference: -6 },
-  ]);
-});
-
-describe("by id", () => {
-  const before = reading({ other: 10 });
-  const later = (user: Record<string, number>, api_key: Record<string, number> = { [KEY]: 16 }) => ({
-    ...reading({ other: 10, [OWN]: 6 }),
-    user,
-    api_key,
-  });
-
-  test("a rise of other ids that nobody else's traffic accounts for is a difference", () => {
-    expect(compare(before, later({ "": 16, u: 5, v: -5 })).user).toMatchObject({ billed: 6, difference: 5 });
-  });
-});
-
 test("too little is lacking, too much of others is unexplained, and too much of its own is billed", () => {
   const before = reading({ other: 100 });
   const progress = (own: number, more = {}) =>

@@ -64,13 +64,3 @@ test("Pieces that are in the file do not wait in memory", async () => {
   // 4 MB; 22 to 26 MB if V8 is left to itself.
   expect(mostMb).toBeLessThan(13);
 }, 60_000);
-
-test("A spool names TMPDIR if it cannot write", async () => {
-  rmSync(ownFolder(), { recursive: true });
-  const spool = new Spool();
-  await expect(spool.push(Buffer.alloc(2_000_000))).rejects.toMatchObject({
-    code: "spool_failed",
-    next: expect.stringContaining("TMPDIR"),
-  });
-  await spool.close();
-});
