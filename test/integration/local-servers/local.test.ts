@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { checkReachable, openStore } from "../../../src/core/store/db/database.ts";
 import { startLocalPostgres } from "../../../src/features/servers/postgres.ts";
 import { resolveRedis, startLocalRedis } from "../../../src/features/servers/redis.ts";
-import { type Service } from "../../../src/features/servers/start-server.ts";
+import type { Service } from "../../../src/features/servers/start-server.ts";
 
 // Local servers, even if DATABASE_URL and REDIS_URL name others.
 const env: NodeJS.ProcessEnv = { ...process.env, DATABASE_URL: undefined, REDIS_URL: undefined };
