@@ -68,7 +68,7 @@ export const EVALUATOR_FAULTS = {
 
 const NOWHERE = "00000000-0000-4000-8000-000000000000";
 
-export const TAG_FAULTS = {
+const TAG_FAULTS = {
   "no-key": inJson((values) => onFirst(values, ({ tag_key: _key, ...value }) => [value])),
   "unknown-resource": inJson((values) =>
     onFirst(values, (value) => {
