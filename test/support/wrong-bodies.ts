@@ -66,19 +66,6 @@ export const EVALUATOR_FAULTS = {
   foreign: inJson(() => ({})),
 } as const satisfies Record<string, Fault>;
 
-const NOWHERE = "00000000-0000-4000-8000-000000000000";
-
-const TAG_FAULTS = {
-  "no-key": inJson((values) => onFirst(values, ({ tag_key: _key, ...value }) => [value])),
-  "unknown-resource": inJson((values) =>
-    onFirst(values, (value) => {
-      const { projects = [], ...others } = value.resources as Record<string, Wire[]>;
-      const unknown = { tagging_id: NOWHERE, resource_name: "nowhere", resource_id: NOWHERE };
-      return [{ ...value, resources: { ...others, projects: [unknown, ...projects] } }];
-    }),
-  ),
-} as const satisfies Record<string, Fault>;
-
 const inUptime = (change: (seconds: number) => number | undefined) =>
   inJson((body: { usage: Wire[] }) => ({
     ...body,
