@@ -43,7 +43,7 @@ test("init asks on a terminal until each server works, shows no secret, and the 
   await terminal.shows("[postgres_unreachable]");
   await response("? Postgres (postgres://me:*********************@127.0.0.1:9/x)", databaseUrl);
   await response("? Redis, such as", "");
-  await terminal.shows("warn  redis: none");
+  await terminal.shows("warn  redis: not set");
   expect(await terminal.ended).toBe(0);
 
   const lines = await terminal.lines();
