@@ -13,7 +13,7 @@ export interface DifferenceEvent {
   readonly isOpen: boolean;
   readonly stored: Amount;
   readonly other: Amount;
-  /** What the bill would gain or, below zero, lose. For a restatement: what it gained. */
+  /** The amount that the bill would gain or, below zero, lose. For a restatement: has gained. */
   readonly amount: Amount;
 }
 
@@ -59,7 +59,7 @@ function exact({ measure }: ListedDifference, amount: number | null): Amount {
   return amountOf((amount ?? 0).toFixed(MEASURE_DIGITS[measure]));
 }
 
-/** What each event is worth in money, in their order. Undefined: no price is valid. */
+/** Returns the worth of each event in money, in their order. Undefined: no price is valid. */
 export function worthOfEvents(db: Database, source: string, events: readonly DifferenceEvent[]) {
   return worthOf(
     db,

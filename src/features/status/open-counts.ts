@@ -7,7 +7,7 @@ import { countOpenDifferences } from "../activity/difference-list.store.ts";
 import { conditionSettingsOf, openIncidents } from "../alerts/conditions.ts";
 import { trustOfSources } from "./trust.store.ts";
 
-/** What is open of a source or, with `*`, of all: the counts beside the links of the navigation. */
+/** Counts open things of a source or, with `*`, of all, for the links of the navigation. */
 export async function openCounts(
   db: Database,
   { config, source }: { config: Config; source: string | undefined },

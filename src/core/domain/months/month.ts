@@ -67,7 +67,7 @@ const SHORT_DAY = new Intl.DateTimeFormat("en-GB", {
   timeZone: "UTC",
 });
 
-/** Such as `28 Nov 2026`. */
+/** Returns a day as pages show it, `28 Nov 2026`. */
 export function shortDay(day: string): string {
   return SHORT_DAY.format(new Date(day)).replace("Sept", "Sep");
 }
