@@ -445,6 +445,5 @@ function describeCard(card: AgentCard): string {
     skills: ({ skills }) => skills.join(", "),
     input: ({ inputModes }) => inputModes.join(", "),
     output: ({ outputModes }) => outputModes.join(", "),
-    protocol: "protocol",
   });
 }

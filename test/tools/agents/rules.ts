@@ -98,7 +98,7 @@ export class AgentServer {
 
   async result(method: string, params: unknown, headers?: Record<string, string>): Promise<Wire> {
     const { body } = await this.rpc(method, params, headers);
-    return body.result?.task ?? body.result ?? body;
+    return body.result ?? body;
   }
 
   say = (text: string, more: object = { contextId: randomUUID() }): Promise<Wire> =>
@@ -137,11 +137,6 @@ const message = (text: string, more: object = {}) => ({
     ...more,
   },
 });
-const message1 = (text: string, more: object = {}) => ({
-  message: { role: "ROLE_USER", messageId: randomUUID(), parts: [{ text }], ...more },
-});
-const V1 = { "a2a-version": "1.0" };
-
 function eventsOf(text: string): { event: string; data: Wire }[] {
   return text
     .split(/\r?\n\r?\n/)
@@ -443,12 +438,6 @@ const SEND: Rules = {
     const { id, contextId } = await s.say("question");
     return task(await s.say("this", { contextId, taskId: id }));
   },
-  "M `SendMessage`: the task is in `task`": async (s) =>
-    keys((await s.rpc("SendMessage", message1("hello"), V1)).body.result ?? { error: 1 }),
-  "M `SendMessage`: state and reply": async (s) => task(await s.result("SendMessage", message1("hello"), V1)),
-  "M `SendMessage` without its header": async (s) => task(await s.result("SendMessage", message1("hello"))),
-  "M `SendMessage`: roles of the history": async (s) =>
-    history(await s.result("SendMessage", message1("hello"), V1)),
 };
 
 const TASKS: Rules = {
@@ -495,14 +484,6 @@ const TASKS: Rules = {
     code(await s.rpc("tasks/get", { id: NOBODY, contextId: await s.thread() })),
   "M `tasks/get` in an unknown context": async (s) =>
     code(await s.rpc("tasks/get", { id: `${NOBODY}:${NOBODY}`, contextId: NOBODY })),
-  "M `GetTask`: state": async (s) => {
-    const { id, contextId } = await s.result(
-      "SendMessage",
-      message1("hello", { contextId: randomUUID() }),
-      V1,
-    );
-    return task(await s.result("GetTask", { id, contextId }, V1));
-  },
 };
 
 const STREAM: Rules = {
@@ -546,8 +527,6 @@ const STREAM: Rules = {
       ).at(-1),
     ];
   },
-  "M `SendStreamingMessage`: events": async (s) =>
-    (await s.events("SendStreamingMessage", message1("hello"))).map(event),
 };
 
 const RPC = { jsonrpc: "2.0", id: "7", method: "tasks/get", params: {} };

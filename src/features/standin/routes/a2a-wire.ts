@@ -19,26 +19,11 @@ export class RpcRefusal extends Error {
   }
 }
 
-/** The method's name selects the version. */
-export interface Dialect {
-  readonly version: "0.3" | "1.0";
-  readonly isLive: boolean;
-}
+const METHODS = { "message/send": "send", "message/stream": "stream", "tasks/get": "get" } as const;
 
-type Action = "send" | "stream" | "get";
-
-const METHODS: Readonly<Record<Dialect["version"], Readonly<Record<string, Action>>>> = {
-  "0.3": { "message/send": "send", "message/stream": "stream", "tasks/get": "get" },
-  "1.0": { SendMessage: "send", SendStreamingMessage: "stream", GetTask: "get" },
-};
-
-/** Undefined: the method is unknown. Only newer servers have the methods of A2A 1.0. */
-export function actionOf(method: string, isLive: boolean): (Dialect & { readonly does: Action }) | undefined {
-  for (const version of isLive ? (["0.3", "1.0"] as const) : (["0.3"] as const)) {
-    const names = METHODS[version];
-    if (Object.hasOwn(names, method)) return { does: names[method] as Action, version, isLive };
-  }
-  return undefined;
+/** Undefined: the method is unknown. */
+export function actionOf(method: string): "send" | "stream" | "get" | undefined {
+  return Object.hasOwn(METHODS, method) ? METHODS[method as keyof typeof METHODS] : undefined;
 }
 
 export type Id = string | number;
@@ -79,12 +64,12 @@ function read<T>(schema: z.ZodType<T>, params: unknown): T {
   throw new RpcRefusal(CODES.invalidParams, `params.${issue?.path.join(".")}: ${issue?.message}`);
 }
 
-function taskIdOf({ thread, id, task }: Run, { isLive }: Dialect): string {
+function taskIdOf({ thread, id, task }: Run, isLive: boolean): string {
   return isLive ? `${thread.id}:${task}` : id;
 }
 
 /** How a run is shown as a task: only newer servers know questions and cancelled runs. */
-function stateOf({ status, question }: Run, { isLive }: Dialect): string {
+function stateOf({ status, question }: Run, isLive: boolean): string {
   if (status === "pending") return "submitted";
   if (status === "running") return "working";
   if (status === "interrupted" && isLive) return "canceled";
@@ -93,70 +78,68 @@ function stateOf({ status, question }: Run, { isLive }: Dialect): string {
 }
 
 /** The result of `message/send`. A run that somebody cancels is completed with an empty text on newer servers. */
-export function responseOf(run: Run, dialect: Dialect): object {
-  const { isLive } = dialect;
+export function responseOf(run: Run, isLive: boolean): object {
   const { status, error } = run;
   const isFailed = isLive ? status === "error" : status !== "success";
   const said = isFailed ? `Error executing assistant: ${error?.error}` : undefined;
   const state = isFailed ? "failed" : isLive && run.question ? "input-required" : "completed";
   return {
-    ...named(run, dialect),
-    history: isLive ? (isFailed ? [] : historyOf(run, dialect, 10)) : historyOf(run, dialect, 1),
-    status: toWireStatus(run, dialect, { state, said }),
-    ...(isFailed ? {} : { artifacts: [artifactOf(run, dialect)] }),
+    ...named(run, isLive),
+    history: isLive ? (isFailed ? [] : historyOf(run, isLive, 10)) : historyOf(run, isLive, 1),
+    status: toWireStatus(run, isLive, { state, said }),
+    ...(isFailed ? {} : { artifacts: [artifactOf(run, isLive)] }),
   };
 }
 
 /** The result of `tasks/get`, where a finished task has a sentence of the server. */
-export function toWireTask(run: Run, dialect: Dialect): object {
-  const state = stateOf(run, dialect);
+export function toWireTask(run: Run, isLive: boolean): object {
+  const state = stateOf(run, isLive);
   const sentence: Partial<Record<string, string>> = {
     completed: "Task completed successfully",
     failed: `Task failed with status: ${run.status}`,
   };
-  const history = dialect.isLive ? { history: historyOf(run, dialect, 10) } : {};
+  const history = isLive ? { history: historyOf(run, isLive, 10) } : {};
   return {
-    ...named(run, dialect),
-    status: toWireStatus(run, dialect, { state, said: sentence[state] }),
+    ...named(run, isLive),
+    status: toWireStatus(run, isLive, { state, said: sentence[state] }),
     ...history,
   };
 }
 
 /** The results of `message/stream`. Older servers send the reply in a status only. */
-export async function* updatesOf(run: Run, dialect: Dialect): AsyncGenerator<object> {
-  const { isLive, version } = dialect;
-  const ids = { taskId: taskIdOf(run, dialect), contextId: run.thread.id };
+export async function* updatesOf(run: Run, isLive: boolean): AsyncGenerator<object> {
+  const ids = { taskId: taskIdOf(run, isLive), contextId: run.thread.id };
   const update = (
     state: string,
     { said, final = false }: { said?: string | undefined; final?: boolean } = {},
   ) => {
-    return { ...ids, kind: "status-update", status: toWireStatus(run, dialect, { state, said }), final };
+    return { ...ids, kind: "status-update", status: toWireStatus(run, isLive, { state, said }), final };
   };
-  const history = sentOf(run).map((one) => toWireMessage(run, one, dialect));
+  const history = sentOf(run).map((one) => toWireMessage(run, one, isLive));
   const task = {
-    ...named(run, dialect),
+    ...named(run, isLive),
     history,
-    status: toWireStatus(run, dialect, { state: "submitted" }),
+    status: toWireStatus(run, isLive, { state: "submitted" }),
   };
-  yield version === "1.0" ? { task } : task;
+  yield task;
   await Promise.race([run.started.promise, run.ended.promise]);
   if (!isLive) yield update("working");
   await run.ended.promise;
   if (run.reply !== null) yield update("working", { said: textOf(run.reply.content) });
   if (isLive && (run.reply ?? run.question) !== null) {
     const chunk = run.question === null ? { append: false, lastChunk: true } : {};
-    yield { ...ids, kind: "artifact-update", artifact: artifactOf(run, dialect), ...chunk };
+    yield { ...ids, kind: "artifact-update", artifact: artifactOf(run, isLive), ...chunk };
   }
   const isFailed = run.status === "error" || (!isLive && run.status === "interrupted");
   const state = isFailed ? "failed" : isLive && run.question ? "input-required" : "completed";
   yield update(state, { said: isFailed ? run.error?.message : undefined, final: true });
 }
 
-function named(run: Run, dialect: Dialect): object {
-  return { kind: "task", id: taskIdOf(run, dialect), contextId: run.thread.id };
+function named(run: Run, isLive: boolean): object {
+  return { kind: "task", id: taskIdOf(run, isLive), contextId: run.thread.id };
 }
 
-function artifactOf({ reply, question }: Run, { isLive }: Dialect): object {
+function artifactOf({ reply, question }: Run, isLive: boolean): object {
   const artifactId = randomUUID();
   if (isLive && question) {
     const description = "Agent requires input to continue";
@@ -178,36 +161,31 @@ function sentOf(run: Run): Message[] {
 }
 
 /** The newest messages of the context; on older servers, what was sent. */
-function historyOf(run: Run, dialect: Dialect, length: number): object[] {
-  const messages = dialect.isLive ? run.thread.messages : sentOf(run);
-  return messages.slice(-length).map((one) => toWireMessage(run, one, dialect));
+function historyOf(run: Run, isLive: boolean, length: number): object[] {
+  const messages = isLive ? run.thread.messages : sentOf(run);
+  return messages.slice(-length).map((one) => toWireMessage(run, one, isLive));
 }
 
 function toWireStatus(
   run: Run,
-  dialect: Dialect,
+  isLive: boolean,
   { state, said }: { readonly state: string; readonly said?: string | undefined },
 ): object {
   const message = said === undefined ? undefined : { id: randomUUID(), type: "ai", content: said, run };
   return {
-    state: spelled("TASK_STATE", state, dialect),
+    state,
     timestamp: new Date(run.updatedAt).toISOString(),
-    message: message && toWireMessage(run, message, dialect),
+    message: message && toWireMessage(run, message, isLive),
   };
 }
 
-/** Only the enums of the versions differ. */
-function spelled(prefix: "ROLE" | "TASK_STATE", value: string, { version }: Dialect): string {
-  return version === "0.3" ? value : `${prefix}_${value.replaceAll("-", "_").toUpperCase()}`;
-}
-
-function toWireMessage(run: Run, { id, type, content, run: of = run }: Message, dialect: Dialect): object {
+function toWireMessage(run: Run, { id, type, content, run: of = run }: Message, isLive: boolean): object {
   return {
     kind: "message",
-    role: spelled("ROLE", type === "human" ? "user" : "agent", dialect),
+    role: type === "human" ? "user" : "agent",
     parts: [textPart(textOf(content))],
     messageId: id,
-    taskId: taskIdOf(of, dialect),
+    taskId: taskIdOf(of, isLive),
     contextId: run.thread.id,
   };
 }

@@ -7,7 +7,6 @@ import { eventStream, type Response } from "../http/wire.ts";
 import {
   actionOf,
   CODES,
-  type Dialect,
   envelope,
   type Id,
   RpcRefusal,
@@ -42,7 +41,8 @@ export function agentToAgent(world: World, engine: RunEngine): Route[] {
   ];
 }
 
-interface Call extends Dialect {
+interface Call {
+  readonly isLive: boolean;
   readonly engine: RunEngine;
   readonly exchange: Exchange;
   readonly params: unknown;
@@ -51,17 +51,17 @@ interface Call extends Dialect {
 
 async function post(engine: RunEngine, exchange: Exchange, isLive: boolean): Promise<Response> {
   const { id, method, params } = checked(envelope, exchange.body);
-  const action = actionOf(method, isLive);
-  const streams = action?.does === "stream";
+  const action = actionOf(method);
+  const streams = action === "stream";
   const wanted = streams ? "text/event-stream" : "application/json";
   if (!`${exchange.headers.accept ?? ""}`.includes(wanted))
     return json({ error: `Accept header must include ${wanted}` }, 400);
   const failed = ({ code, message }: RpcRefusal) => ({ jsonrpc: "2.0", id, error: { code, message } });
   try {
     if (action === undefined) throw new RpcRefusal(CODES.methodNotFound, `Method not found: ${method}`);
-    const call = { engine, exchange, params, id, ...action };
-    if (action.does === "stream") return stream(call, begin(call));
-    return json({ jsonrpc: "2.0", id, result: await RESULTS[action.does](call) });
+    const call = { engine, exchange, params, id, isLive };
+    if (action === "stream") return stream(call, begin(call));
+    return json({ jsonrpc: "2.0", id, result: await RESULTS[action](call) });
   } catch (error) {
     if (!(error instanceof RpcRefusal)) throw error;
     return streams ? events([["message", failed(error)]]) : json(failed(error));
@@ -72,10 +72,9 @@ const RESULTS = {
   send: async (call: Call) => {
     const run = begin(call);
     await run.ended.promise;
-    const task = responseOf(run, call);
-    return call.version === "1.0" ? { task } : task;
+    return responseOf(run, call.isLive);
   },
-  get: async (call: Call) => toWireTask(taskOf(call, requestedTask(call.params, call.isLive)), call),
+  get: async (call: Call) => toWireTask(taskOf(call, requestedTask(call.params, call.isLive)), call.isLive),
 };
 
 function begin({ engine, exchange, params, isLive }: Call): Run {
@@ -110,7 +109,7 @@ function taskOf(
 /** If the client disconnects, the run continues. */
 function stream(call: Call, run: Run): Response {
   const wrapped = async function* () {
-    for await (const result of updatesOf(run, call)) {
+    for await (const result of updatesOf(run, call.isLive)) {
       yield ["message", { jsonrpc: "2.0", id: call.id, result }] as const;
     }
   };
