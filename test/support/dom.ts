@@ -56,6 +56,11 @@ export function readPage(html: string) {
     form: (button: string | RegExp): Fields => fieldsOf(named("button", button).closest("form")),
     field: (label: string) => fieldIn(named("label", label)),
     bars: all("svg.chart .hit > title").map((one) => one.textContent ?? ""),
+    /** Items of lists in the section with this heading. */
+    items: (heading: string | RegExp): string[] =>
+      [...(named("section:has(h2) h2", heading).closest("section")?.querySelectorAll("li") ?? [])].map(
+        textOf,
+      ),
     folded: all("details:not([open]) > summary > h2").map(textOf),
     screens: within("nav[aria-label=Pages] a").map((one) => one.getAttribute("href") ?? ""),
     current: within("nav[aria-label=Pages] a[aria-current=page]")[0]?.getAttribute("href") ?? undefined,

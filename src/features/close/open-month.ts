@@ -1,73 +1,52 @@
 import { counted } from "../../core/base/printable.ts";
-import { monthTitle } from "../../core/domain/months/month.ts";
-import { dayOf, shortInstant } from "../../core/domain/time/days.ts";
-import { DAY_MS } from "../../core/domain/time/stride.ts";
+import { type CalendarMonth, monthTitle } from "../../core/domain/months/month.ts";
 import { amountOf } from "../../core/domain/usage/amount.ts";
-import { METER_NAME } from "../../core/domain/usage/meter.ts";
 import type { ListedSource } from "../../core/store/activity/overview.ts";
 import type { Database } from "../../core/store/db/database.ts";
 import {
   address,
-  card,
+  box,
+  columns,
   count,
-  dimensionTitle,
   type Html,
+  hidden,
   html,
   joined,
+  kpis,
   money,
   name,
   notice,
   numberHead,
-  postForm,
   prose,
-  type Status,
-  sign,
+  type Todo,
   table,
+  todos,
 } from "../../web/parts.ts";
+import { type Bill, costsText, gapsOf, NOT_REPORTED } from "../costs/bill.ts";
+import { workspaceName } from "../costs/bill-table.ts";
+import { describeDifference, itemTitle, openItemsOf } from "./checklist.ts";
 import { digestOfClose } from "./close-digest.store.ts";
 import type { MonthLook } from "./close-preview.ts";
 import { acceptanceOf } from "./open-days.store.ts";
-import {
-  type CloseRequest,
-  DISAGREEMENTS,
-  OPEN_WORDS,
-  type OpenDay,
-  type OpenPoint,
-  type OpenReason,
-  openPointsOf,
-  stepsOf,
-} from "./open-days.ts";
+import { type CloseRequest, openPointsOf, stepsOf } from "./open-days.ts";
+import type { OpenDifference } from "./open-differences.store.ts";
 import { totalsToClose } from "./totals-to-close.store.ts";
-
-interface OpenMonth {
-  readonly look: MonthLook;
-  readonly source: ListedSource;
-  readonly requested: CloseRequest;
-  readonly mayClose: boolean;
-}
-
-export function openPage({ look, source, requested, mayClose }: OpenMonth): Html {
-  const { month, open } = look;
-  const close = mayClose
-    ? html`<p><a class="button" href="${address(`/months/${month.name}/close`, { source: source.source })}">Close ${monthTitle(month)} …</a></p>`
-    : html`<p>An operator can close it.</p>`;
-  return open.length > 0
-    ? html`${notice("warn", html`<p>${monthTitle(month)} is open: ${count(open.length)} daily figures keep it so.</p>`)}
-        ${openDaysList(open, requested, source.source, providerBehind(look))}`
-    : html`${notice("good", html`<p>${monthTitle(month)} is open, and nothing keeps it open: every day is loaded, final and reconciled.</p>`)}${close}`;
-}
 
 const MOST = 100;
 
-export async function confirmation(
-  db: Database,
-  given: {
-    look: MonthLook;
-    source: ListedSource;
-    csrf: string;
-  },
-): Promise<Html> {
-  const { look, source, csrf } = given;
+interface ToSign {
+  readonly look: MonthLook;
+  readonly source: ListedSource;
+  readonly bill: Bill;
+  readonly differences: readonly OpenDifference[];
+  readonly earlier: readonly CalendarMonth[];
+  readonly nameOf: (workspaceId: string) => string;
+  readonly csrf: string;
+}
+
+/** What a close keeps and what is wrong with it, above the form that signs it. */
+export async function confirmation(db: Database, given: ToSign): Promise<Html> {
+  const { look, source, bill, differences, earlier, nameOf, csrf } = given;
   const { month } = look;
   const { required, without, accepted } = acceptanceOf(look);
   const totals = await totalsToClose(db, {
@@ -78,170 +57,123 @@ export async function confirmation(
   const digest = digestOfClose({ required, without, kept: totals });
   const traces = totals.dimensions.find(({ groupBy }) => groupBy === "workspace")?.traces ?? 0;
   const listed = totals.workspaces.slice(0, MOST);
-  const hidden = totals.workspaces.length - listed.length;
-  const { start: from, end: to } = month;
-  const differences = address("/differences", { source: source.source, from, to });
-  const withoutCosts = totals.costs.length === 0 && traces > 0;
-  const fields = { source: source.source, digest, costs: withoutCosts ? "none" : undefined };
-  return html`<p>These totals of ${source.source} are kept for good. <strong>A month closes once.</strong> What changes later becomes an adjustment beside them.</p>
-    <dl class="facts">
-      <dt>Traces</dt><dd>${count(traces)}</dd>
-      <dt>Totals</dt><dd><ul>${totals.dimensions.map(
-        (one) =>
-          html`<li>${dimensionTitle(one.groupBy)}: ${counted(one.totals, "id")}, ${count(one.traces)} traces</li>`,
-      )}</ul></dd>
-      <dt>Estimated costs</dt><dd>${
-        totals.costs.length === 0
-          ? withoutCosts
-            ? html`none: no price is valid for any of these traces. The month has no costs anywhere until prices are imported and its costs are closed.
-              <br>${prose("`usage-etl prices import FILE` imports prices.")}`
-            : "none: there are no traces"
-          : totals.costs.map(({ cost, currency }) => html`${money(amountOf(cost))} ${currency} `)
-      }</dd>
-      <dt>Left out</dt><dd>${without.length === 0 ? "no workspace" : html`${without.map((id) => html`${name(id)} `)}<br>Their totals are not in the close. What is loaded of them later is no adjustment.`}</dd>
-      <dt>Accepted</dt><dd>${accepted === 0 ? "nothing" : html`${count(accepted)} daily figures on which the platform contradicts itself: <a href="${differences}">both numbers of each</a>`}</dd>
-    </dl>
-    ${table({
-      label: "Workspaces of the close",
-      caption: `Traces by workspace${hidden > 0 ? `: the ${MOST} largest, and ${hidden} more` : ""}`,
-      heads: ["Workspace", numberHead("Traces")],
-      rows: listed.map(
-        (one) =>
-          html`<tr><th scope="row" title="${one.workspaceId}">${name(one.name ?? one.workspaceId)}</th><td class="number">${count(one.traces)}</td></tr>`,
+  const isCostless = totals.costs.length === 0 && traces > 0;
+  const gaps = gapsOf(bill);
+  const items = openItemsOf(openPointsOf(look.open.filter((one) => !without.includes(one.workspaceId))));
+  const warn = (mark: string, what: Html | string, details: Html | string): Todo => ({
+    tone: "warn",
+    mark,
+    what,
+    details,
+  });
+  const signed = [
+    ...(gaps.unproved.length === 0
+      ? []
+      : [warn("◇", `Not proved: ${costsText(gaps.unproved)}`, gaps.unprovedNames.join("; "))]),
+    ...bill.unloaded.map((one) =>
+      warn(
+        "○",
+        html`Not included: workspace ${workspaceName(one)}`,
+        `${counted(one.traces, "trace")}${one.costs.length === 0 ? "" : `, about ${costsText(one.costs)}`}; no sync loads it`,
       ),
-    })}
-    ${notice("warn", "If any of this changes before you send the form, or another difference is found, nothing is closed.")}
-    ${postForm(`/months/${month.name}/close`, { csrf, label: `Close ${monthTitle(month)}${withoutCosts ? " without costs" : ""}`, fields })}`;
+    ),
+    ...(without.length === 0
+      ? []
+      : [
+          warn(
+            "○",
+            html`Left out: ${joined(without.map((id) => name(nameOf(id))))}`,
+            "The close will not include these workspaces.",
+          ),
+        ]),
+    warn(
+      "○",
+      `Not included: ${[...gaps.withoutCost, NOT_REPORTED].join("; ")}`,
+      "Amounts are not known here.",
+    ),
+    ...(isCostless
+      ? [
+          warn(
+            "○",
+            "Without costs: no price is valid for these traces",
+            prose(
+              "The month has no costs until prices are imported and its costs are closed. `usage-etl prices import FILE` imports prices.",
+            ),
+          ),
+        ]
+      : []),
+    ...items.map((one): Todo => {
+      const own = differences.filter(({ meter }) => meter === one.meter);
+      return {
+        tone: "bad",
+        mark: "≠",
+        what: `Accepted: ${itemTitle(one)}`,
+        details: html`${
+          own.length === 0
+            ? counted(one.days, "workspace day")
+            : joined(
+                own.slice(0, 5).map((each) => describeDifference(each, bill)),
+                html`<br>`,
+              )
+        }
+          <br><a href="${address("/differences", { source: source.source, from: month.start, to: month.end })}">Both numbers</a>`,
+      };
+    }),
+    ...earlier
+      .slice(0, 12)
+      .map((one) => warn("!", `Still open: ${monthTitle(one)}`, "Close months in order.")),
+  ];
+  const fields = { _csrf: csrf, source: source.source, digest, costs: isCostless ? "none" : undefined };
+  return html`${kpis([
+    ...(totals.costs.length === 0
+      ? [{ label: "Estimated cost", value: "None" }]
+      : totals.costs.map(({ cost, currency }) => ({
+          label: "Estimated cost",
+          value: money(amountOf(cost), currency),
+          unit: currency,
+        }))),
+    { label: "Traces", value: count(traces) },
+    { label: "Workspaces", value: count(required.length) },
+    { label: "Accepted", value: count(accepted), note: "daily figures that differ" },
+  ])}
+    ${columns(
+      box({ title: "You sign", span: 6, body: todos(signed) }),
+      box({
+        title: "Kept for good",
+        span: 6,
+        body: table({
+          label: "Workspaces of the close",
+          caption: `Traces by workspace${listed.length < totals.workspaces.length ? `: the ${MOST} largest of ${totals.workspaces.length}` : ""}`,
+          heads: ["Workspace", numberHead("Traces")],
+          rows: listed.map(
+            (one) =>
+              html`<tr><th scope="row" title="${one.workspaceId}">${name(one.name ?? one.workspaceId)}</th><td class="number">${count(one.traces)}</td></tr>`,
+          ),
+        }),
+      }),
+    )}
+    ${notice("warn", "Closing cannot be undone. Later changes become adjustments. If figures change first, nothing is closed.")}
+    <form method="post" action="/months/${month.name}/close">${hidden(fields)}
+      <p><label><input type="checkbox" name="accept" value="yes" required> I accept this list for ${monthTitle(month)}</label></p>
+      <button class="primary">Close ${monthTitle(month)}${isCostless && " without costs"}</button></form>`;
 }
 
-const SIGNS: Readonly<Record<OpenReason, readonly [glyph: string, status: Status]>> = {
-  not_available: ["∅", "not_available"],
-  not_known: ["?", "missing"],
-  missing: ["○", "missing"],
-  failed: ["✕", "failed"],
-  unverified: ["?", "unverified"],
-  provisional: ["◐", "provisional"],
-  open: ["≠", "failed"],
-  not_reconciled: ["◇", "missing"],
-  platform_disagrees: ["≠", "failed"],
-  total_differs: ["≠", "failed"],
-  tiers_differ: ["≠", "failed"],
-  provider_differs: ["≠", "failed"],
-};
-
-/** Number of workspaces whose total differs from the provider's. 0 if an open day already shows that. */
-export function providerBehind({ open, provider }: Pick<MonthLook, "open" | "provider">): number {
-  if (open.some(({ reason }) => reason === "provider_differs")) return 0;
-  return provider.outcomes
-    .filter(({ outcome }) => outcome === "differs")
-    .reduce((most, { workspaces }) => Math.max(most, workspaces), 0);
+/** Returns whether the month may be closed: nothing keeps it open, or a person may accept what does. */
+export function mayBeClosed(look: MonthLook, requested: CloseRequest): boolean {
+  if (look.open.length === 0) return true;
+  return (
+    acceptanceOf(look).required.length > 0 &&
+    stepsOf(look.open, requested).some(({ kind }) => kind === "accept")
+  );
 }
 
-export function openDaysList(
-  open: readonly OpenDay[],
+/** The commands that help, with the names of workspaces. */
+export function nextSteps(
+  { open }: Pick<MonthLook, "open">,
   requested: CloseRequest,
-  source: string,
-  behind: number,
+  nameOf: (workspaceId: string) => string,
 ): Html {
-  const points = openPointsOf(open);
-  const { name, start, end } = requested.month;
-  const rows = points.map((point) => {
-    const { reason, meter, groupBy, days, first, last } = point;
-    const [glyph, status] = SIGNS[reason];
-    const isTraces = meter === "traces";
-    const load = backfillOf(point, source);
-    const differs = reason === "open" || DISAGREEMENTS.includes(reason);
-    const both = address("/differences", {
-      source,
-      from: start,
-      to: end,
-      meter: isTraces ? undefined : meter,
-    });
-    return card(sign(status, glyph, OPEN_WORDS[reason]), [
-      ["Dimension", `${isTraces ? "" : `${METER_NAME[meter]}, `}${dimensionTitle(groupBy, meter)}`],
-      ["Daily figures", count(days), "number"],
-      ["First day", shortInstant(first)],
-      ["Last day", shortInstant(last)],
-      [
-        "Look, or do something",
-        joined(
-          [
-            isTraces && html`<a href="${cellsOf(point, source)}">Show the days</a>`,
-            load !== undefined && html`<a href="${load}">Load them</a>`,
-            differs && html`<a href="${both}">Both numbers</a>`,
-          ].filter((one) => one !== false),
-          " · ",
-        ),
-      ],
-    ]);
-  });
-  if (behind > 0) rows.push(providerRow(behind, source));
-  return html`${table({
-    label: `What keeps ${monthTitle(requested.month)} open`,
-    kind: "cards",
-    caption: `What keeps ${monthTitle(requested.month)} open, by dimension. A day with several reasons stands with the first of them.`,
-    heads: [
-      "What is open",
-      "Dimension",
-      numberHead("Daily figures"),
-      "First day",
-      "Last day",
-      "Look, or do something",
-    ],
-    rows,
-  })}
-    <div class="to-do"><h2>What to do</h2>
-    <ul class="steps">${stepsOf(open, requested).map(
-      ({ text, kind }) =>
-        html`<li>${prose(text)}
-          ${kind === "accept" && html`<a href="${address(`/months/${name}/close`, { source })}">Look at what that closes</a>`}</li>`,
-    )}</ul></div>`;
-}
-
-function providerRow(behind: number, source: string): Html {
-  const [glyph, status] = SIGNS.provider_differs;
-  return html`<tr><th scope="row">${sign(status, glyph, OPEN_WORDS.provider_differs)}</th>
-    <td colspan="4" data-column="Of what">The total of the month, of ${counted(behind, "workspace")}. It comes after the reasons above.</td>
-    <td data-column="Look"><a href="${address("/differences", { source, says: "total" })}">Both numbers</a></td></tr>`;
-}
-
-export function inShort(open: readonly OpenDay[]): string {
-  const points = Map.groupBy(openPointsOf(open), ({ reason }) => reason);
-  return [...points]
-    .map(([reason, some]) => {
-      const days = some.reduce((sum, one) => sum + one.days, 0);
-      return `${OPEN_WORDS[reason]} (${days.toLocaleString("en-US")})`;
-    })
-    .join(", ");
-}
-
-function daysOf({ groupBy, first, last, workspaceIds }: OpenPoint, source: string) {
-  // Servers refuse very long addresses, so for many ids the page shows all workspaces.
-  const workspace = workspaceIds.length <= 20 ? workspaceIds : undefined;
-  return {
-    source,
-    stride: "day",
-    from: dayOf(first),
-    to: dayOf(last + DAY_MS),
-    group_by: groupBy,
-    workspace,
-  };
-}
-
-function cellsOf(point: OpenPoint, source: string): string {
-  const { workspace, ...days } = daysOf(point, source);
-  const [only, ...others] = point.workspaceIds;
-  if (only === undefined || others.length > 0) return address("/coverage", days);
-  return address(point.first === point.last ? "/cell" : "/coverage", { ...days, workspace: only });
-}
-
-function backfillOf(point: OpenPoint, source: string): string | undefined {
-  const { reason, meter } = point;
-  // The backfill page loads only traces. The list shows the command for other meters.
-  if (meter !== "traces" || !["missing", "failed", "unverified", "provisional"].includes(reason))
-    return undefined;
-  return address("/backfills/new", {
-    ...daysOf(point, source),
-    reprocess: reason === "provisional" ? "all" : undefined,
-  });
+  const ids = [...new Set(open.map(({ workspaceId }) => workspaceId))];
+  const named = (text: string) => ids.reduce((all, id) => all.replaceAll(id, nameOf(id)), text);
+  return html`<ul class="steps">${stepsOf(open, requested).map(({ text }) => html`<li>${prose(named(text))}</li>`)}</ul>`;
 }

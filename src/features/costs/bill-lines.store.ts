@@ -22,6 +22,29 @@ export async function monthBill(
   `;
 }
 
+/** The total of a month's bill in a currency. */
+export interface MonthTotal {
+  readonly monthStart: string;
+  readonly currency: string;
+  /** Exact decimals. */
+  readonly cost: string;
+  readonly unproved: string;
+}
+
+/** Totals of bills, as in `reporting.usage_bill_monthly`. A month without a priced line has none. */
+export async function monthTotals(
+  db: Database,
+  { source, from, to }: { source: string; from: string; to: string },
+): Promise<MonthTotal[]> {
+  return query<MonthTotal>(db)`
+    select month_start::text as "monthStart", currency, trim_scale(sum(estimated_cost))::text as cost,
+           trim_scale(coalesce(sum(unproved_cost), 0))::text as unproved
+    from reporting.usage_bill_monthly
+    where source_id = ${source} and month_start >= ${from}::date and month_start < ${to}::date and estimated_cost is not null
+    group by 1, 2 order by 1, 2
+  `;
+}
+
 export async function chargesByWorkspace(
   db: Database,
   { source, monthStart }: { source: string; monthStart: string },

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
+import { type CalendarMonth, monthBefore, monthTitle } from "../../core/domain/months/month.ts";
 import { lockSource } from "../../core/store/catalog/scopes.ts";
 import type { Store } from "../../core/store/db/database.ts";
 import { iso, NOW } from "../../core/store/db/expressions.ts";
@@ -163,6 +164,18 @@ export async function unloadedWorkspaces(
   `;
   if (unloaded.length === 0) return [];
   return priceUnloaded(unloaded, await tracePrices(db, { source, monthStart }));
+}
+
+/** The same, and until the provider has totals of the month that is under way, the workspaces of the month before. */
+export async function expectedUnloaded(
+  db: Database,
+  { source, month, now }: { source: string; month: CalendarMonth; now: number },
+): Promise<UnloadedWorkspace[]> {
+  const known = await unloadedWorkspaces(db, { source, monthStart: month.start });
+  if (known.length > 0 || Date.parse(month.end) <= now) return known;
+  const before = monthBefore(month);
+  const last = await unloadedWorkspaces(db, { source, monthStart: before.start });
+  return last.map((one) => ({ ...one, asIn: monthTitle(before) }));
 }
 
 /** Prices of traces at the month's end that apply to a workspace without a price of its own, and what they were charged for. */

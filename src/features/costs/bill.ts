@@ -71,14 +71,14 @@ const MEASURE_NAME: Readonly<Record<string, string>> = {
   shortlived: "Short-lived traces",
   nodes_executed: "Nodes executed",
   agent_runs: "Agent runs",
-  agent_uptime_seconds: "Agent uptime, in seconds",
-  lcu: "Compute units (LCU) of sandboxes",
-  lsu: "Storage units (LSU) of sandboxes",
-  compute_standard_units: "Compute standard units of sandboxes",
-  storage_standard_units: "Storage standard units of sandboxes",
+  agent_uptime_seconds: "Agent uptime (seconds)",
+  lcu: "Sandbox compute (LCU)",
+  lsu: "Sandbox storage (LSU)",
+  compute_standard_units: "Sandbox compute (standard units)",
+  storage_standard_units: "Sandbox storage (standard units)",
   spend_usd: "Evaluators, in US dollars",
-  deployment_lcu: "Compute units (LCU) of deployments",
-  deployment_lsu: "Storage units (LSU) of deployments",
+  deployment_lcu: "Deployment compute (LCU)",
+  deployment_lsu: "Deployment storage (LSU)",
 };
 
 const UNIT: Readonly<Record<string, string>> = {
@@ -289,6 +289,8 @@ export interface UnloadedWorkspace {
   readonly traces: number;
   /** Null: not known. */
   readonly longlived: number | null;
+  /** The month whose traces these are, if those of the bill's month are not known yet. */
+  readonly asIn?: string;
   /** Price of this usage at the prices of the month. Empty: no price applies, or its retention tiers are not known. */
   readonly costs: readonly CurrencyCost[];
 }
@@ -305,15 +307,42 @@ export function describeUnloaded(unloaded: readonly UnloadedWorkspace[]): string
 }
 
 function sumOf(unloaded: readonly UnloadedWorkspace[]): CurrencyCost[] {
-  if (unloaded.some(({ costs }) => costs.length === 0)) return [];
-  const of = Map.groupBy(
-    unloaded.flatMap(({ costs }) => costs),
-    ({ currency }) => currency,
-  );
-  return [...of].map(([currency, some]) => ({
+  return unloaded.some(({ costs }) => costs.length === 0)
+    ? []
+    : addedUp(unloaded.flatMap(({ costs }) => costs));
+}
+
+function addedUp(costs: readonly CurrencyCost[]): CurrencyCost[] {
+  return [...Map.groupBy(costs, ({ currency }) => currency)].map(([currency, some]) => ({
     currency,
     cost: amountText(some.reduce((sum, { cost }) => sum + amountOf(cost), 0n)),
   }));
+}
+
+export interface BillGaps {
+  /** The part of the total without proof, by currency. */
+  readonly unproved: readonly CurrencyCost[];
+  /** What that part is of, such as `Sandbox compute (LCU)`. */
+  readonly unprovedNames: readonly string[];
+  /** What is known of the amount that the total lacks: of workspaces that no sync loads. */
+  readonly missing: readonly CurrencyCost[];
+  /** Lines that are charged, without a known cost. */
+  readonly withoutCost: readonly string[];
+}
+
+/** What the total of a bill has without proof, and what it lacks. */
+export function gapsOf({ lines, unloaded }: Pick<Bill, "lines" | "unloaded">): BillGaps {
+  const unproved = lines.flatMap((one) => {
+    const { currency, unprovedCost } = one;
+    if (currency === null || unprovedCost === null || amountOf(unprovedCost) === 0n) return [];
+    return [{ name: lineName({ ...one, fromQuantity: null }), currency, cost: unprovedCost }];
+  });
+  return {
+    unproved: addedUp(unproved),
+    unprovedNames: [...new Set(unproved.map(({ name }) => name))],
+    missing: addedUp(unloaded.flatMap(({ costs }) => costs)),
+    withoutCost: namesWithoutCost(lines),
+  };
 }
 
 export function costsText(costs: readonly CurrencyCost[]): string {

@@ -2,13 +2,7 @@ import { counted } from "../../core/base/printable.ts";
 import { daysText } from "../../core/domain/months/month.ts";
 import { daysBetween } from "../../core/domain/time/days.ts";
 import type { Interval } from "../../core/domain/time/window.ts";
-import {
-  type Amount,
-  amountDrawn,
-  amountShown,
-  percentOf,
-  roundedParts,
-} from "../../core/domain/usage/amount.ts";
+import { type Amount, amountDrawn, amountShown, roundedParts } from "../../core/domain/usage/amount.ts";
 import type { ShownKey } from "../../core/store/catalog/listed-keys.ts";
 import { type ChartPoint, MOST_PARTS, sparkline, timeChart, UNUSUAL_NOTE } from "../../web/chart.ts";
 import {
@@ -74,11 +68,6 @@ function inCents(figures: readonly (Figure | undefined)[], of: Report): (Amount 
   if (question.measure !== "cost" || question.currency === undefined || !isCut)
     return figures.map((figure) => figure?.amount);
   return roundedParts(question.currency, amounts, total.sum.amount);
-}
-
-export function changeSince(before: Figure | undefined, figure: Figure): string {
-  const isWhole = before?.isComplete === true && figure.isComplete && !figure.isUnderWay;
-  return percent(isWhole ? percentOf(figure.amount - before.amount, before.amount) : null, { signed: true });
 }
 
 export function idTable(report: Report, beside: readonly Report[] = [], { asClosed = false } = {}): Html {
@@ -228,7 +217,7 @@ const SIGNS = {
   "final and proved": ["●", "ok", "it changes only by a restatement, and equals the export or totals"],
 } as const;
 
-export function stateBadge(figure: Figure): Html {
+function stateBadge(figure: Figure): Html {
   const word = stateWord(figure);
   if (word === "missing" || word === "provisional") return badge(word);
   const [glyph, kind, about] = SIGNS[word];

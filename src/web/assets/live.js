@@ -4,6 +4,9 @@ document.documentElement.classList.add("scripted");
 for (const form of document.querySelectorAll("form.place"))
   form.addEventListener("change", () => form.requestSubmit());
 
+for (const button of document.querySelectorAll("[data-print]"))
+  button.addEventListener("click", () => print());
+
 /** Shows how old the figures are, and marks old ones. */
 const asOf = document.querySelector("[data-as-of]");
 let shownAt = performance.now();

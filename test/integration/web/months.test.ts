@@ -8,7 +8,7 @@ import { lockScopes } from "../../../src/core/store/catalog/scopes.ts";
 import { trustOfSources } from "../../../src/features/status/trust.store.ts";
 import { createPrices } from "../../support/charges.ts";
 import { usageEtl } from "../../support/cli.ts";
-import { numberIn } from "../../support/dom.ts";
+import { type Fields, numberIn } from "../../support/dom.ts";
 import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
 import { type Bench, farFromTheNextHour, senderOn, setup } from "../../support/source.ts";
 
@@ -53,33 +53,26 @@ async function tracesOf(from: number, to: number, of = bench): Promise<number> {
   return row?.traces ?? 0;
 }
 
-const OPEN = () => `What keeps ${monthTitle(monthAt(month.start))} open`;
-
-/** What is open: dimension, reason and daily figures. */
-async function openPoints(address: string): Promise<string[]> {
-  const page = await pages.read(address);
-  return page.hasTable(OPEN())
-    ? page.table(OPEN()).map((row) => `${row.Dimension}: ${row["What is open"]}: ${row["Daily figures"]}`)
-    : [];
-}
+/** What the checklist of the open month says, one text for each item. */
+const checklist = async (of = pages) => (await of.read(path)).items(/^To close/);
 
 /** The row of a month in the list. */
 async function rowOf(start: number): Promise<Record<string, string>> {
-  const rows = (await pages.read("/months")).table("Months");
+  const rows = (await pages.read("/months")).table("Bills");
   return rows.find((row) => row.Month === monthTitle(monthAt(start))) ?? {};
 }
 
 /** The fields of the form that closes the month, as the confirmation offers them. */
 async function offered() {
   const { _csrf, ...fields } = (await pages.read(`${path}/close?source=default`)).form(/^Close/);
-  return fields;
+  return { ...fields, accept: "yes" } as Fields;
 }
 
-async function close(fields: Awaited<ReturnType<typeof offered>>) {
+async function close(fields: Fields) {
   return pages.post(`${path}/close`, fields, { from: `${path}/close?source=default` });
 }
 
-test("an open month lists what keeps it open as `close` prints it, each with the way to its days", async () => {
+test("an open month lists what keeps it open with the steps that `close` prints, and its bill what is not loaded", async () => {
   await load({ start: month.start, end: month.end - DAY_MS });
   const page = await pages.read(path);
   const printed = await usageEtl(["close", month.name], {
@@ -89,23 +82,21 @@ test("an open month lists what keeps it open as `close` prints it, each with the
     USAGE_WORKSPACE_IDS: bench.workspaceIds.join(","),
   });
   expect(printed.code).toBe(4);
-  const inCommand = [...printed.stdout.matchAll(/^(\w+) +([a-z' ]+?) +(\d+) +\d{4}-/gm)].map(
-    ([, dimension, what, days]) => `${dimension?.replace("api_key", "API key")}: ${what}: ${days}`,
-  );
-  expect(inCommand).toHaveLength(8);
-  expect(await openPoints(path)).toEqual(inCommand);
+  // Days of two workspaces, by each dimension: the last is not loaded, the others are not proved.
+  const items = page.items(/^To close/).map((item) => item.match(/: (.*?) (\d+) workspace day/)?.slice(1));
+  expect(items.filter((item) => item !== undefined)).toEqual([
+    ["not loaded", "2"],
+    ["not reconciled with the export", "4"],
+  ]);
   for (const [, step = ""] of printed.stdout.matchAll(/^- (.*?):? `/gm)) expect(page.text).toContain(step);
-  const last = dayOf(month.end - DAY_MS);
-  expect(page.links("Load them").join()).toContain(`/backfills/new?source=default&stride=day&from=${last}`);
-  expect(page.links("Show the days").join()).toContain(`stride=day&from=${dayOf(month.start)}`);
+  expect(page.links("Load").join()).toContain(`from=${dayOf(month.end - DAY_MS)}&to=${dayOf(month.end)}`);
   // It cannot be closed, by its address either.
-  expect(page.links(/^Close/)).toEqual([]);
+  expect(page.links("Review and close")).toEqual([]);
   expect((await pages.get(`${path}/close`)).status).toBe(409);
-  // Its bill names what is not loaded and what has no price.
-  const bill = page.table("Bill");
-  expect(bill.map((row) => [row.Cost, row.State])).toEqual([
+  const bill = page.table("Lines");
+  expect(bill.map((row) => [row.USD, row.Item?.match(/\d of \d|no price/)?.[0]])).toEqual([
     ["–", "no price"],
-    ["–", "2 of 6 workspace days are not loaded"],
+    ["–", "2 of 6"],
   ]);
   expect(numberIn(bill[0]?.Quantity)).toBe(await tracesOf(month.start, month.end));
 });
@@ -121,7 +112,7 @@ test("a look waits for no load, its confirmation shows the totals that a close k
     );
     return pages.read(path);
   });
-  expect(ready.link(/^Close/)).toBe(`${path}/close?source=default`);
+  expect(ready.link("Review and close")).toBe(`${path}/close?source=default`);
 
   const { facts, table } = await pages.read(`${path}/close?source=default`);
   expect(numberIn(facts.Traces)).toBe(await tracesOf(month.start, month.end));
@@ -134,7 +125,7 @@ test("a look waits for no load, its confirmation shows the totals that a close k
   expect(kept).toEqual(stored.map(({ traces }) => traces));
 
   const viewer = await setupViewer(bench);
-  expect((await viewer.read(path)).links(/^Close/)).toEqual([]);
+  expect((await viewer.read(path)).links("Review and close")).toEqual([]);
   expect((await viewer.get(`${path}/close`)).status).toBe(403);
   expect((await viewer.post(`${path}/close`, { source: "default", digest: "x" })).status).toBe(403);
   expect(await bench.sql("SELECT FROM usage.close")).toHaveLength(0);
@@ -144,15 +135,16 @@ test("a month is closed once, and later changes are adjustments", async () => {
   await loadAll();
   const { costs, ...priced } = await offered();
   expect(costs).toBe("none");
-  // Without prices it has no costs, which the form must say.
+  // Without prices it has no costs, which the form must say. Whoever closes it must accept what it lacks.
   expect((await close(priced)).status).toBe(400);
+  expect((await close({ ...priced, costs: "none", accept: "" })).status).toBe(400);
+  expect(await bench.sql("SELECT FROM usage.close")).toHaveLength(0);
   const done = await close({ ...priced, costs: "none" });
-  expect([done.status, done.headers.location]).toEqual([303, `${path}?source=default`]);
+  const to = String(done.headers.location);
+  expect([done.status, to]).toEqual([303, `${path}?source=default&done=closed`]);
+  expect((await pages.read(to)).notices.join()).toContain(`${monthTitle(monthAt(month.start))} is closed`);
   expect((await pages.get(`${path}/close?source=default`)).status).toBe(409);
-  const traces = await tracesOf(month.start, month.end);
-  expect(numberIn((await rowOf(month.start))["Closed, or what keeps it open"]?.replace(/^.*: /, ""))).toBe(
-    traces,
-  );
+  expect((await rowOf(month.start)).Status).toContain("Closed");
 
   bench.standin.ledger.change(senderOn(bench.standin, WORKSPACES[0] as number, month.start + DAY_MS), 5);
   await load();
@@ -160,7 +152,7 @@ test("a month is closed once, and later changes are adjustments", async () => {
   expect(adjusted.map((row) => [row.Dimension, numberIn(row["Adjusted by"])])).toEqual(
     expect.arrayContaining(["workspace", "project", "user", "API key"].map((dimension) => [dimension, 5])),
   );
-  expect((await rowOf(month.start))["Changed since the close"]).toBe("4 counts, +5 traces");
+  expect((await rowOf(month.start))["What is left"]).toContain("+5 traces");
 });
 
 /** One workspace is loaded, with a day on which the platform contradicts itself; the other one is left out. */
@@ -203,15 +195,20 @@ test("what was looked at is not what would be closed: nothing is", async () => {
 test("what was left out or accepted is looked at first and keeps no later month from being offered, and a later finding is named", async () => {
   const left = await setupDisputed();
   const trust = async () => (await trustOfSources(bench.store.db))[0];
-  expect(await openPoints(path)).toContain("project: the platform's totals differ: 1");
+  expect((await checklist()).join()).toMatch(/totals differ 1 workspace day/);
+  const [{ name }] = (await bench.sql(
+    "SELECT dimension_name AS name FROM usage.labelled_entity WHERE dimension_id = $1",
+    [left],
+  )) as [{ name: string }];
   const { text, link } = await pages.read(path);
-  expect(text).toContain(
-    `Accept daily figures on which the platform contradicts itself (1), and a close without ${left}`,
-  );
-  expect(link("Look at what that closes")).toBe(`${path}/close?source=default`);
-  const { facts } = await pages.read(`${path}/close`);
-  expect(facts["Left out"]).toContain(left);
-  expect(facts.Accepted).toContain("1 daily figure");
+  expect(text).toContain(`(1), and a close without ${name}`);
+  expect(link("Accept")).toBe(`${path}/close?source=default`);
+  const { facts, items } = await pages.read(`${path}/close`);
+  const signed = items("You sign").join();
+  // Whoever signs reads names, not ids.
+  expect(signed).toContain(`Left out: ${name}`);
+  expect(`${text}${signed}`).not.toContain(left);
+  expect(numberIn(facts.Accepted)).toBe(1);
   expect(await trust()).toMatchObject({ disagreements: 1, disagreementsSince: 0, leftOutDays: 0 });
   expect((await close(await offered())).status).toBe(303);
   expect(await trust()).toMatchObject({
@@ -228,29 +225,83 @@ test("what was left out or accepted is looked at first and keeps no later month 
   ]);
 });
 
-test("a month begins with its traces and costs and what may be claimed of them, also while it is under way", async () => {
+test("a bill has the traces and cost of its month and their proof, also while the month is under way", async () => {
   await load({ start: bench.dataStart, end: bench.today + DAY_MS });
   await bench.reconcile({ range: month });
   await createPrices(bench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
   const now = dayOf(bench.now).slice(0, 7);
-  for (const [name, from, to, state] of [
-    [month.name, month.start, month.end, "final and proved"],
-    [now, Date.parse(`${now}-01`), bench.today + DAY_MS, "so far under way"],
+  for (const [name, from, to, status] of [
+    [month.name, month.start, month.end, "Proved"],
+    [now, Date.parse(`${now}-01`), bench.today + DAY_MS, "Provisional"],
   ] as const) {
     const traces = await tracesOf(from, to);
-    const { facts } = await pages.read(`/months/${name}`);
-    for (const [fact, amount] of [
-      ["Traces", traces],
-      ["Estimated cost, USD", traces / 2],
-    ] as const) {
-      expect(numberIn(facts[fact]), `${name} ${fact}`).toBe(amount);
-      expect(facts[fact], `${name} ${fact}`).toContain(state);
-    }
+    const { facts, table } = await pages.read(`/months/${name}`);
+    const cost = name === now ? "Estimated cost so far" : "Estimated cost";
+    expect([numberIn(facts.Traces), numberIn(facts[cost])], name).toEqual([traces, traces / 2]);
+    expect(facts.Traces, name).toContain(status);
+    expect(table("Lines")[0]?.Status, name).toContain(status);
+    // What is not proved is in money, and nothing of a proved month is.
+    const [{ unproved }] = (await bench.sql(
+      "SELECT sum(unproved_cost)::float8 AS unproved FROM reporting.usage_bill_monthly WHERE month_start = $1",
+      [`${name}-01`],
+    )) as [{ unproved: number }];
+    expect(numberIn(facts["Not proved"]), name).toBeCloseTo(unproved, 2);
     const row = await rowOf(from);
-    expect([numberIn(row.Traces), numberIn(row["Estimated cost, USD"])]).toEqual([traces, traces / 2]);
-    expect(`${row.Traces} ${row["State of traces"]}`).toMatch(new RegExp(`${state}$`));
+    expect([numberIn(row.Traces), numberIn(row.USD)]).toEqual([traces, traces / 2]);
   }
-  expect((await pages.read(`/months/${now}`)).links(/^Close/)).toEqual([]);
+  expect((await pages.read(`/months/${now}`)).links("Review and close")).toEqual([]);
+});
+
+test("all figures of a closed bill are those of its close, whatever is counted later, and its teams add up to it", async () => {
+  await loadAll();
+  await createPrices(bench.store, [{ unitPrice: "0.37", from: "2020-01-01" }]);
+  expect((await close(await offered())).status).toBe(303);
+  const traces = await tracesOf(month.start, month.end);
+  bench.standin.ledger.change(senderOn(bench.standin, WORKSPACES[0] as number, month.start + DAY_MS), 1000);
+  await load();
+  expect(await tracesOf(month.start, month.end)).toBe(traces + 1000);
+  const { facts, table, items, bars } = await pages.read(path);
+  const lines = table("Lines");
+  const cost = Number((traces * 0.37).toFixed(2));
+  expect([numberIn(facts.Traces), numberIn(facts["Estimated cost"])]).toEqual([traces, cost]);
+  expect(numberIn(lines[0]?.Quantity)).toBe(traces);
+  expect([lines.at(1)?.USD, table("Who pays").at(-1)?.USD].map(numberIn)).toEqual([cost, cost]);
+  const days = bars.map((bar) => numberIn(bar.split(": ")[1])).reduce((sum, day) => sum + day, 0);
+  expect(days).toBeCloseTo(cost, 1);
+  const row = await rowOf(month.start);
+  expect([numberIn(row.Traces), numberIn(row.USD)]).toEqual([traces, cost]);
+  expect(items("Changes since the close").map(numberIn)).toEqual([1000, 370]);
+});
+
+test("a workspace that no sync loads is on the bill, the list and in what is signed, with its amount", async () => {
+  await loadAll();
+  await createPrices(bench.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
+  const unread = "11111111-2222-4333-8444-555555555555";
+  await bench.sql(
+    `INSERT INTO usage.unloaded_workspace (source_id, month_start, workspace, name, traces, read_at)
+     SELECT source_id, $1, $2, NULL, 4321, now() FROM usage.source`,
+    [`${month.name}-01`, unread],
+  );
+  const page = await pages.read(path);
+  const { facts, table } = page;
+  expect(numberIn(facts["Not in this total"])).toBe(2160.5);
+  const row = table("Lines").find((one) => one.Item?.includes("11111111"));
+  expect([row?.Quantity, row?.USD].map(numberIn)).toEqual([4321, 2160.5]);
+  expect(numberIn(facts["Estimated cost"])).toBe((await tracesOf(month.start, month.end)) / 2);
+  // It stands beside what is proved, and the proof names how many workspaces it covers.
+  expect(facts.Traces).toMatch(/Proved 2 of 3/);
+  expect(page.items(/^To close/).join()).toContain("2,160.50 USD");
+  expect((await rowOf(month.start))["What is left"]).toContain("2,160.50 USD");
+  expect((await pages.read(`${path}/close`)).items("You sign").join()).toContain(
+    "4,321 traces, about 2,160.50 USD",
+  );
+  expect(page.text).not.toContain(unread);
+});
+
+test("a close names the earlier months that are open", async () => {
+  const before = monthBefore(monthAt(month.start));
+  await bench.sql("UPDATE usage.source SET data_start = $1", [before.start]);
+  expect((await checklist()).join()).toContain(`${monthTitle(before)} is still open`);
 });
 
 test("a month is compared with the one before it only where all days of that are here", async () => {
@@ -261,11 +312,12 @@ test("a month is compared with the one before it only where all days of that are
   const last = Date.parse(monthBefore(monthAt(long.now)).start);
   long.standin.ledger.change(senderOn(long.standin, WORKSPACES[0] as number, last + DAY_MS), 100_000);
   await long.fetch({ wanted: [{ stride: "day", range }], reprocess: "all" });
+  await createPrices(long.store, [{ unitPrice: "0.5", from: "2020-01-01" }]);
   const sums = await long.sql<{ month: string; traces: number }>(
     `SELECT to_char(usage_date, 'YYYY-MM-01') AS month, sum(traces)::integer AS traces
      FROM reporting.fct_usage_workspace_daily GROUP BY 1 ORDER BY 1`,
   );
-  const rows = (await (await setupPages(long)).read("/months")).table("Months");
+  const rows = (await (await setupPages(long)).read("/months")).table("Bills");
   const now = monthAt(long.now).start;
   const expected = sums.map(({ month: start, traces }, n) => {
     const before = sums[n - 1];
@@ -279,7 +331,7 @@ test("a month is compared with the one before it only where all days of that are
   expect(expected.filter(([, change]) => change !== "NaN").length).toBeGreaterThan(0);
   const shown = expected.map(([title = ""]) => [
     title,
-    numberIn(rows.find((row) => row.Month === title)?.Change?.replace("+", "")).toFixed(1),
+    numberIn(rows.find((row) => row.Month === title)?.Change?.replace("− ", "−")).toFixed(1),
   ]);
   expect(shown).toEqual(expected);
 });
@@ -294,6 +346,6 @@ test("a month of which one day is known is read by the day, whatever hours are l
   await short.reconcile({ range });
   const { facts, bars } = await (await setupPages(short)).read(path);
   expect(numberIn(facts.Traces)).toBe(await tracesOf(last, month.end, short));
-  expect(facts.Traces).toContain("final and proved");
+  expect(facts.Traces).toContain("Proved");
   expect(bars).toHaveLength(1);
 });

@@ -54,7 +54,7 @@ const ROWS: readonly [name: string, path: string, says: RegExp, names?: readonly
   ["what nobody owns", `/owners?month=${month}&owner=(unallocated)`, /A rule that would give it to a team/],
   ["alerts", "/alerts", /Open incidents/],
   ["differences", "/differences", /export/i, [first]],
-  ["months", "/months", new RegExp(month)],
+  ["bills", "/months", /Bills by month/],
   ["invoices", "/invoices", /No invoice is stored/],
   ["the form of an invoice", "/invoices/new", /Only what the file does not say/],
   ["a closed month", `/months/${month}`, /closed/i, [first]],
