@@ -1,5 +1,11 @@
 import { counted } from "../../core/base/printable.ts";
-import { type CalendarMonth, daysOfMonth, monthBefore, monthTitle } from "../../core/domain/months/month.ts";
+import {
+  type CalendarMonth,
+  daysOfMonth,
+  monthBefore,
+  monthTitle,
+  shortDay,
+} from "../../core/domain/months/month.ts";
 import { describeProviderMonth } from "../../core/domain/months/provider.ts";
 import { describeRestatements } from "../../core/domain/proof/restatement.ts";
 import {
@@ -9,7 +15,6 @@ import {
   MONTH_STATUS,
   monthStatus,
 } from "../../core/domain/proof/statuses.ts";
-import { dayTitle } from "../../core/domain/time/days.ts";
 import {
   amountCut,
   amountDrawn,
@@ -51,7 +56,7 @@ import {
   table,
   todos,
 } from "../../web/parts.ts";
-import { type Bill, billTotals, costsText, gapsOf } from "../costs/bill.ts";
+import { addedUp, type Bill, billTotals, costsText, gapsOf } from "../costs/bill.ts";
 import { monthBillByOwner } from "../costs/bill-lines.store.ts";
 import { billLines, otherLines } from "../costs/bill-table.ts";
 import { changesOfMonth, describeLoggedChanges } from "../costs/logged-changes.ts";
@@ -66,7 +71,7 @@ import { checklist, openItemsOf, unloadedTodos } from "./checklist.ts";
 import type { MonthLook } from "./close-preview.ts";
 import { adjustmentTable, closedCostTable, closer } from "./months.page.ts";
 import { type CloseRequest, openPointsOf } from "./open-days.ts";
-import { type OpenDifference, worthOf } from "./open-differences.store.ts";
+import type { OpenDifference } from "./open-differences.store.ts";
 import { mayBeClosed, nextSteps } from "./open-month.ts";
 
 interface BillOf {
@@ -151,7 +156,7 @@ function aboutOf({ bill, look, masked }: BillOf, closed: Close | undefined): str
     bill.unloaded.length > 0 ? `${counted(bill.unloaded.length, "workspace")} not loaded` : undefined,
   ].filter((one) => one !== undefined);
   if (closed === undefined) return `Current figures · ${states.join(" · ")}`;
-  const when = `Closed on ${dayTitle(closed.closedAt)}${closer(closed, masked)}`;
+  const when = `Closed on ${shortDay(closed.closedAt)}${closer(closed, masked)}`;
   return isAsClosed(closed)
     ? `${when}. All figures are as closed.`
     : `${when}, without costs. All figures are current.`;
@@ -161,7 +166,7 @@ function noticesOf({ source, month, csrf, isJustClosed }: BillOf, closed: Close 
   const isCostless = closed !== undefined && !isAsClosed(closed);
   const label = `Close the costs of ${monthTitle(month)}`;
   return html`${isJustClosed && closed !== undefined && notice("good", `${monthTitle(month)} is closed. Its totals are kept; later changes become adjustments.`)}
-    ${source.dataStart > month.start && notice("warn", `Data starts on ${dayTitle(source.dataStart)}. Earlier usage of the month is in no figure of this page.`)}
+    ${source.dataStart > month.start && notice("warn", `Data starts on ${shortDay(source.dataStart)}. Earlier usage of the month is in no figure of this page.`)}
     ${
       isCostless &&
       notice(
@@ -270,9 +275,11 @@ function tracesStatus({ bill, look, source }: BillOf, closed: Close | undefined)
   return html`${pill(FIGURE_STATUS[status])}${of !== undefined && html`<span>${of}</span>`}${closed !== undefined && closed.accepted > 0 && html` ${count(closed.accepted)} accepted`}`;
 }
 
-function worthByMeasure({ differences, bill }: BillOf): ReadonlyMap<string, string> {
+function worthByMeasure({ differences }: BillOf): ReadonlyMap<string, string> {
   const by = Map.groupBy(differences, ({ measure }) => measure as string);
-  return new Map([...by].map(([measure, some]) => [measure, costsText(worthOf(some, bill.lines))]));
+  return new Map(
+    [...by].map(([measure, some]) => [measure, costsText(addedUp(some.flatMap(({ worth }) => worth)))]),
+  );
 }
 
 function toClose(of: BillOf): Html {
@@ -440,7 +447,7 @@ async function history(
   const range = { source: source.source, ...daysOfMonth(month) };
   const adjustments = await adjustmentsOf(db, { closeId: closed.closeId, most: MOST, masked });
   return html`<dl class="facts">
-      <dt>Closed</dt><dd>${dayTitle(closed.closedAt)}${closer(closed, masked)}</dd>
+      <dt>Closed</dt><dd>${shortDay(closed.closedAt)}${closer(closed, masked)}</dd>
       <dt>Traces</dt><dd>${count(closed.traces)}</dd>
       <dt>Left out</dt><dd>${closed.without.length === 0 ? "none" : html`<ul>${closed.without.map((id) => html`<li>${name(nameOf(id))}</li>`)}</ul>`}</dd>
       <dt>Accepted</dt><dd>${closed.accepted === 0 ? "none" : html`${count(closed.accepted)} daily figures that differ: <a href="${address("/differences", range)}">both numbers</a>`}</dd>

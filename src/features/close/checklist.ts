@@ -1,6 +1,6 @@
 import { counted } from "../../core/base/printable.ts";
-import { type CalendarMonth, monthTitle } from "../../core/domain/months/month.ts";
-import { addDays, dayOf, daysTitle } from "../../core/domain/time/days.ts";
+import { type CalendarMonth, monthTitle, shortDays } from "../../core/domain/months/month.ts";
+import { addDays, dayOf } from "../../core/domain/time/days.ts";
 import { DAY_MS } from "../../core/domain/time/stride.ts";
 import { type Amount, amountShown } from "../../core/domain/usage/amount.ts";
 import { MEASURE_DIGITS, METER_NAME, type Meter } from "../../core/domain/usage/meter.ts";
@@ -10,7 +10,7 @@ import { type Bill, costsText } from "../costs/bill.ts";
 import { workspaceName } from "../costs/bill-table.ts";
 import type { MonthLook } from "./close-preview.ts";
 import { DISAGREEMENTS, OPEN_WORDS, type OpenPoint, type OpenReason, openPointsOf } from "./open-days.ts";
-import { type OpenDifference, worthOf } from "./open-differences.store.ts";
+import type { OpenDifference } from "./open-differences.store.ts";
 
 /** One thing that keeps a month open: a reason and a meter, whatever the dimensions and days. */
 export interface OpenItem {
@@ -157,7 +157,7 @@ function placesOf({ days, first, last, workspaceIds }: OpenItem, { nameOf }: Che
     workspaceIds.length > 3
       ? counted(workspaceIds.length, "workspace")
       : joined(workspaceIds.map((id) => name(nameOf(id))));
-  return html`${counted(days, "workspace day")}, ${daysTitle({ from: dayOf(first), to: dayOf(last + DAY_MS) })}: ${where}`;
+  return html`${counted(days, "workspace day")}, ${shortDays({ from: dayOf(first), to: dayOf(last + DAY_MS) })}: ${where}`;
 }
 
 function loadTodo(one: OpenItem, of: Checked): Todo {
@@ -179,7 +179,7 @@ function loadTodo(one: OpenItem, of: Checked): Todo {
 }
 
 function differsTodo(one: OpenItem, of: Checked): Todo {
-  const { look, source, bill, mayClose } = of;
+  const { look, source, mayClose } = of;
   const { name: month, start, end } = look.month;
   const own = of.differences.filter(({ meter, from, to }) => meter === one.meter && from < end && to > start);
   const both = address("/differences", {
@@ -197,7 +197,7 @@ function differsTodo(one: OpenItem, of: Checked): Todo {
       own.length === 0
         ? placesOf(one, of)
         : joined(
-            own.slice(0, 3).map((each) => describeDifference(each, bill)),
+            own.slice(0, 3).map((each) => describeDifference(each)),
             html`<br>`,
           )
     }${own.length > 3 && html`<br>and ${own.length - 3} more`}
@@ -209,9 +209,9 @@ function differsTodo(one: OpenItem, of: Checked): Todo {
 }
 
 /** Such as `8–14 Oct 2026, Research: stored 0.79, reported 2.29, worth 1.50 USD`. */
-export function describeDifference(one: OpenDifference, { lines }: Pick<Bill, "lines">): Html {
-  const worth = costsText(worthOf([one], lines));
-  return html`${daysTitle(one)}, ${name(one.workspace)}: stored ${measured(one.stored, one)}, reported ${measured(one.reported, one)}${worth !== "" && `, worth ${worth}`}`;
+export function describeDifference(one: OpenDifference): Html {
+  const worth = costsText(one.worth);
+  return html`${shortDays(one)}, ${name(one.workspace)}: stored ${measured(one.stored, one)}, reported ${measured(one.reported, one)}${worth !== "" && `, worth ${worth}`}`;
 }
 
 function measured(amount: Amount, { measure }: OpenDifference): Html {

@@ -7,8 +7,9 @@ import {
   monthBefore,
   monthNamed,
   monthTitle,
+  shortDay,
 } from "../../core/domain/months/month.ts";
-import { dayTitle, monthStart } from "../../core/domain/time/days.ts";
+import { monthStart } from "../../core/domain/time/days.ts";
 import type { SourceWithWorkspaces } from "../../core/store/activity/overview.ts";
 import { inSnapshot } from "../../core/store/db/snapshot.ts";
 import { usageSources } from "../../core/store/figures/sources.ts";
@@ -130,7 +131,12 @@ async function signedOf(
   return {
     ...{ source, month, owned, usage, earlier },
     bill: { ...owned.bill, unloaded: await expectedUnloaded(db, { source: source.source, month, now }) },
-    differences: await openDifferences(db, { sourceId, from: month.start, to: month.end }),
+    differences: await openDifferences(db, {
+      sourceId,
+      source: source.source,
+      from: month.start,
+      to: month.end,
+    }),
     nameOf: (workspaceId: string) => names.get(workspaceId) ?? workspaceId,
   };
 }
@@ -149,7 +155,7 @@ async function confirmPage(
   if (closed !== undefined) {
     const body = notice(
       "info",
-      `${monthTitle(month)} of ${source.source} was closed on ${dayTitle(closed.closedAt)}. A month closes once.`,
+      `${monthTitle(month)} of ${source.source} was closed on ${shortDay(closed.closedAt)}. A month closes once.`,
     );
     return { title: `${monthTitle(month)} is closed`, actions: back, body, status: 409 };
   }

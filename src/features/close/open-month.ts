@@ -112,7 +112,7 @@ export async function confirmation(db: Database, given: ToSign): Promise<Html> {
           own.length === 0
             ? counted(one.days, "workspace day")
             : joined(
-                own.slice(0, 5).map((each) => describeDifference(each, bill)),
+                own.slice(0, 5).map((each) => describeDifference(each)),
                 html`<br>`,
               )
         }

@@ -121,20 +121,3 @@ export function shortInstant(time: number | string): string {
   const text = new Date(time).toISOString();
   return text.endsWith("T00:00:00.000Z") ? text.slice(0, 10) : `${text.slice(0, 16)}Z`;
 }
-
-const DAY_TITLE = new Intl.DateTimeFormat("en-GB", {
-  ...{ day: "numeric", month: "short", year: "numeric", timeZone: "UTC" },
-});
-
-/** A day (ISO) or an instant (epoch ms) for a reader, such as `28 Nov 2026`. */
-export function dayTitle(day: string | number): string {
-  return DAY_TITLE.format(new Date(day)).replace("Sept", "Sep");
-}
-
-/** Days for a reader, such as `8–14 Oct 2026`. */
-export function daysTitle({ from, to }: Days): string {
-  const [first, last] = [from, addDays(to, -1)];
-  if (first >= last) return dayTitle(first);
-  const same = [first, last].every((day) => monthStart(day) === monthStart(first));
-  return `${same ? Number(first.slice(8)) : dayTitle(first)}–${dayTitle(last)}`;
-}
