@@ -5,7 +5,7 @@ import type { EmailPolicy } from "../src/core/base/config.ts";
 import type { Logger } from "../src/core/base/log.ts";
 import type { SourceHandle } from "../src/core/pipeline/source/source-handle.ts";
 import type { FetchQueue } from "../src/core/pipeline/sync/enqueue.ts";
-import type { StoreGate } from "./holds.ts";
+import type { StoreGate } from "./pause-jobs.ts";
 
 export interface JobContext {
   readonly source: SourceHandle;

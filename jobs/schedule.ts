@@ -8,8 +8,8 @@ import type { RedisConnection } from "../src/core/base/redis-connect.ts";
 import { checkTotalsJob } from "./check-totals.ts";
 import { enqueueJob, requeueJob } from "./enqueue.ts";
 import { extractJob } from "./extract.ts";
-import type { Hold } from "./holds.ts";
 import type { FeatureJob, JobDefinition, Repeat } from "./job.ts";
+import type { Pause } from "./pause-jobs.ts";
 import { pruneJob } from "./prune.ts";
 import { reconcileRangeJob } from "./reconcile-range.ts";
 import { syncJob } from "./sync.ts";
@@ -140,11 +140,11 @@ async function removeSchedule(
 export async function keepSchedules(
   control: Queue,
   schedules: readonly Schedule[],
-  { connection, log, clockOff }: { connection: RedisConnection; log: Logger; clockOff: Hold },
+  { connection, log, clockOff }: { connection: RedisConnection; log: Logger; clockOff: Pause },
 ): Promise<() => Promise<void>> {
   let readAt = Number.NEGATIVE_INFINITY;
   const restore = async () => {
-    if (clockOff.isHeld()) return;
+    if (clockOff.isPaused()) return;
     try {
       const isRead = performance.now() - readAt < READ_EVERY_MS;
       if (isRead && (await areSchedulesPresent(control, schedules, { connection }))) return;

@@ -16,8 +16,8 @@ import { LOCK_LOST } from "../src/core/pipeline/extract/work-task.ts";
 import type { Share } from "../src/core/pipeline/source/limit-shares.ts";
 import { pauseOf } from "../src/core/pipeline/source/retries.ts";
 import { returnPlace } from "./control-request-limit.ts";
-import type { Hold } from "./holds.ts";
 import type { JobContext, JobCounts } from "./job.ts";
+import type { Pause } from "./pause-jobs.ts";
 import { type QueueKind, queueName } from "./queues.ts";
 import type { Jobs } from "./schedule.ts";
 
@@ -45,7 +45,7 @@ interface WorkersInput {
   readonly slug: string;
   readonly contexts: Readonly<Record<QueueKind, JobContext>>;
   readonly limiter: Share;
-  readonly clockOff: Hold;
+  readonly clockOff: Pause;
   readonly connect: (name: string) => RedisConnection;
   readonly prefix: string;
   readonly telemetry: { readonly telemetry?: Telemetry };
@@ -139,7 +139,7 @@ function startWorker(
   worker.on("lockRenewalFailed", (jobs) => {
     for (const job of jobs) worker.cancelJob(job, stoodStillLately() ? LOCK_LOST : "redis_away");
   });
-  const missed = createMissedJobs(() => !gate.isHeld());
+  const missed = createMissedJobs(() => !gate.isPaused());
   worker.on("failed", (job, error) => {
     const known = faultOf(error instanceof UnrecoverableError ? error.cause : error);
     const code = known?.code ?? "failed";
@@ -151,12 +151,12 @@ function startWorker(
     if (job !== undefined && stopsWrites(code)) missed.add(job);
   });
   // Control jobs check the gate themselves.
-  const holds = kind === "fetch" ? [clockOff, gate] : [clockOff];
+  const pauses = kind === "fetch" ? [clockOff, gate] : [clockOff];
   const follow = () => {
-    if (holds.some((hold) => hold.isHeld())) void worker.pause(true);
+    if (pauses.some((pause) => pause.isPaused())) void worker.pause(true);
     else void worker.resume();
   };
-  for (const hold of holds) hold.onChange(follow);
+  for (const pause of pauses) pause.onChange(follow);
   gate.onChange(missed.retry);
   follow();
   return () => worker.closeWith(connection).finally(() => connection.disconnect());

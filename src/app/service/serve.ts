@@ -1,4 +1,4 @@
-import { startClockGuard } from "../../../jobs/holds.ts";
+import { startClockGuard } from "../../../jobs/pause-jobs.ts";
 import { systemClock } from "../../core/base/clock.ts";
 import { type Config, requireSources, secretFilesOf } from "../../core/base/config.ts";
 import { EtlError } from "../../core/base/errors.ts";
@@ -67,7 +67,7 @@ export async function serve(options: ServeOptions): Promise<Service> {
     for (const source of sources) await startSource(source, shared, { schedules, works });
     // A process that pauses its jobs on purpose is alive.
     const noteClock = () => {
-      state.takesJobs = works && !clockOff.isHeld();
+      state.takesJobs = works && !clockOff.isPaused();
       state.startedAt = systemClock.now();
       state.lastJobAt = undefined;
     };

@@ -1,8 +1,8 @@
 import type { Queue } from "bullmq";
 import { createRequestLimit } from "../../../jobs/control-request-limit.ts";
 import { enqueueSoon } from "../../../jobs/enqueue.ts";
-import { createStoreGate, type Hold } from "../../../jobs/holds.ts";
 import type { JobContext } from "../../../jobs/job.ts";
+import { createStoreGate, type Pause } from "../../../jobs/pause-jobs.ts";
 import { fetchQueueOf } from "../../../jobs/queues.ts";
 import { type Jobs, jobsOf, keepSchedules, schedulesOf } from "../../../jobs/schedule.ts";
 import { syncJob } from "../../../jobs/sync.ts";
@@ -55,8 +55,8 @@ export interface Shared {
   readonly queues: ServiceQueues;
   readonly metrics: Metrics;
   readonly state: ProcessState;
-  /** Held while this host's clock is off: no job is taken, no schedule written. */
-  readonly clockOff: Hold;
+  /** Paused while this host's clock is off: no job is taken, no schedule written. */
+  readonly clockOff: Pause;
   readonly onSecretChange: (secret: Secret, listener: () => void) => void;
   readonly defer: (close: () => Promise<void> | void) => void;
   readonly log: Logger;
@@ -119,7 +119,11 @@ function startWork(
 ): () => Promise<void> {
   const { slug } = source;
   const progress = createFetchProgress(systemClock);
-  const stopWatching = watchQueue(queues.of(slug).fetch, progress, () => gate.isHeld() || clockOff.isHeld());
+  const stopWatching = watchQueue(
+    queues.of(slug).fetch,
+    progress,
+    () => gate.isPaused() || clockOff.isPaused(),
+  );
   state.fetching.set(slug, progress);
   const context: JobContext = {
     source: handle,
@@ -194,10 +198,10 @@ export function createFetchProgress({ now }: Pick<Clock, "now">): FetchProgress 
 }
 
 /** Reports every 20 s whether jobs wait. They do not count if Redis is away or this process is held back. */
-function watchQueue(queue: Queue, { noteWaiting }: FetchProgress, isHeld: () => boolean): () => void {
+function watchQueue(queue: Queue, { noteWaiting }: FetchProgress, isPaused: () => boolean): () => void {
   const timer = setInterval(() => {
     isFetchWaiting(queue).then(
-      (isWaiting) => noteWaiting(isWaiting && !isHeld()),
+      (isWaiting) => noteWaiting(isWaiting && !isPaused()),
       () => noteWaiting(false),
     );
   }, LOOK_AT_QUEUE_MS).unref();

@@ -2,8 +2,8 @@ import { RateLimitError } from "bullmq";
 import { sql } from "kysely";
 import { expect, onTestFinished, test } from "vitest";
 import { returnPlace } from "../../../jobs/control-request-limit.ts";
-import { createHold } from "../../../jobs/holds.ts";
 import type { JobContext } from "../../../jobs/job.ts";
+import { createPause } from "../../../jobs/pause-jobs.ts";
 import { jobsOf } from "../../../jobs/schedule.ts";
 import { createHandler, startWorkers } from "../../../jobs/workers.ts";
 import { openQueues } from "../../../src/app/service/queues.ts";
@@ -127,7 +127,7 @@ function work(
     slug: "default",
     contexts: { control: context, fetch: context },
     limiter,
-    clockOff: createHold(),
+    clockOff: createPause(),
     connect: queues.connectWorker,
     prefix: queues.prefix,
     telemetry: {},
@@ -140,7 +140,7 @@ function work(
 const contextOf = (source: object) =>
   ({
     log: { warn: ignore, child: () => ({ info: ignore }) },
-    gate: { ...createHold(), note: () => false },
+    gate: { ...createPause(), note: () => false },
     clock: systemClock,
     signal: new AbortController().signal,
     alerts: {},

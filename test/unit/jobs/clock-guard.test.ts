@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
-import { startClockGuard } from "../../../jobs/holds.ts";
+import { startClockGuard } from "../../../jobs/pause-jobs.ts";
 import { poll } from "../../support/poll.ts";
 
 async function setupGuard({ offMs = 0, isAway = false, responseMs = 0 } = {}) {
@@ -11,7 +11,7 @@ async function setupGuard({ offMs = 0, isAway = false, responseMs = 0 } = {}) {
   const logs: Record<string, unknown>[] = [];
   const abort = new AbortController();
   onTestFinished(() => abort.abort());
-  const hold = await startClockGuard({
+  const pause = await startClockGuard({
     redisTime: async () => {
       if (redis.isAway) throw new Error("Connection is closed.");
       requestedAt.push(now);
@@ -30,7 +30,7 @@ async function setupGuard({ offMs = 0, isAway = false, responseMs = 0 } = {}) {
     log: pino({ level: "info", base: null }, { write: (line) => void logs.push(JSON.parse(line)) }),
     signal: abort.signal,
   });
-  return { hold, redis, own, logs, requestedAt, time: () => now };
+  return { pause, redis, own, logs, requestedAt, time: () => now };
 }
 
 test.each([
@@ -42,17 +42,17 @@ test.each([
   [3_600_000, true],
   [-3_600_000, true],
 ])("a clock that is %i ms off holds: %s", async (offMs, held) => {
-  expect((await setupGuard({ offMs })).hold.isHeld()).toBe(held);
+  expect((await setupGuard({ offMs })).pause.isPaused()).toBe(held);
 });
 
 test("a process takes up work when its clock is right again, and stops when it goes wrong; each is said once", async () => {
-  const { hold, own, logs } = await setupGuard({ offMs: 3_600_000 });
+  const { pause, own, logs } = await setupGuard({ offMs: 3_600_000 });
   own.offMs = 10;
-  await poll(() => !hold.isHeld());
+  await poll(() => !pause.isPaused());
   own.offMs = -90_000;
-  await poll(() => hold.isHeld());
+  await poll(() => pause.isPaused());
   own.offMs = 0;
-  await poll(() => !hold.isHeld());
+  await poll(() => !pause.isPaused());
   expect(logs.map(({ code, offMs }) => [code, offMs])).toEqual([
     ["clock_off", 3_600_000],
     [undefined, 10],
@@ -62,17 +62,17 @@ test("a process takes up work when its clock is right again, and stops when it g
 });
 
 test("a process that never saw Redis's clock takes no job, and one that no longer sees it goes on", async () => {
-  const { hold, redis } = await setupGuard({ isAway: true });
-  expect(hold.isHeld()).toBe(true);
+  const { pause, redis } = await setupGuard({ isAway: true });
+  expect(pause.isPaused()).toBe(true);
   redis.isAway = false;
-  await poll(() => !hold.isHeld());
+  await poll(() => !pause.isPaused());
   redis.isAway = true;
   for (let turn = 0; turn < 5; turn++) await new Promise((next) => setImmediate(next));
-  expect(hold.isHeld()).toBe(false);
+  expect(pause.isPaused()).toBe(false);
 });
 
 test("a response that takes long says nothing against the clock", async () => {
-  expect((await setupGuard({ responseMs: 4_000 })).hold.isHeld()).toBe(false);
+  expect((await setupGuard({ responseMs: 4_000 })).pause.isPaused()).toBe(false);
 });
 
 test("Redis is asked every 10 s; once more within a second after somebody set the clock, and every second while it is off", async () => {

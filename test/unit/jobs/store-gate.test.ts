@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { beforeEach, expect, test } from "vitest";
-import { createStoreGate } from "../../../jobs/holds.ts";
+import { createStoreGate } from "../../../jobs/pause-jobs.ts";
 import { faultOf } from "../../../src/core/base/faults.ts";
 import { poll } from "../../support/poll.ts";
 
@@ -38,12 +38,12 @@ function setupGate({ signal = new AbortController().signal } = {}) {
 test("nothing is asked while the store keeps nothing, and a cheap write finds out when it does again", async () => {
   const gate = setupGate();
   const changes: boolean[] = [];
-  gate.onChange(() => changes.push(gate.isHeld()));
+  gate.onChange(() => changes.push(gate.isPaused()));
   gate.check();
   failures = Array.from({ length: 60 }, () => refused);
   expect(gate.note(full)).toBe(true);
   expect(() => gate.check()).toThrow("could not extend file");
-  await poll(() => !gate.isHeld());
+  await poll(() => !gate.isPaused());
   gate.check();
   expect(changes).toEqual([true, false]);
   expect(waits).toHaveLength(61);
@@ -64,7 +64,7 @@ test("an error that is not the store's absence leaves it open", () => {
   for (const code of ["23514", "40P01", "57014", undefined]) {
     expect(gate.note(Object.assign(new Error("no"), { code }))).toBe(false);
   }
-  expect(gate.isHeld()).toBe(false);
+  expect(gate.isPaused()).toBe(false);
 });
 
 test("writes that the store did not take are made once it writes again", async () => {
@@ -79,10 +79,10 @@ test("writes that the store did not take are made once it writes again", async (
     }
     done.push("first");
   });
-  expect(gate.isHeld()).toBe(true);
+  expect(gate.isPaused()).toBe(true);
   await gate.onceWritable(async () => void done.push("second"));
   expect(done).toEqual(["at once"]);
-  await poll(() => !gate.isHeld());
+  await poll(() => !gate.isPaused());
   expect(done).toEqual(["at once", "first", "second"]);
 });
 
@@ -90,13 +90,13 @@ test("a store that fails again soon is tried less and less often", async () => {
   const gate = setupGate();
   for (let n = 0; n < 40; n++) {
     gate.note(full);
-    await poll(() => !gate.isHeld());
+    await poll(() => !gate.isPaused());
   }
   expect(Math.max(...waits)).toBeGreaterThan(3_000);
   now += 60_001;
   waits.length = 0;
   gate.note(full);
-  await poll(() => !gate.isHeld());
+  await poll(() => !gate.isPaused());
   expect(waits[0]).toBeLessThanOrEqual(1_000);
 });
 
@@ -106,7 +106,7 @@ test("a process that ends tries no more", async () => {
   gate.note(full);
   abort.abort(new Error("draining"));
   for (let turn = 0; turn < 5; turn++) await new Promise((next) => setImmediate(next));
-  expect([gate.isHeld(), waits]).toEqual([true, []]);
+  expect([gate.isPaused(), waits]).toEqual([true, []]);
 });
 
 test.each([

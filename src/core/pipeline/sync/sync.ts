@@ -39,19 +39,19 @@ export async function planSync(source: OpenSource): Promise<PlannedSync> {
   const now = await storeNow(store.db);
   const inFlight = await tasksInFlight(store.db, sourceId);
   const underWay = await workspaceWindows(store.db, sourceId);
-  const held = await scopesBackingOff(store.db);
+  const backingOff = await scopesBackingOff(store.db);
   const quiet = await idleWorkspaces(store.db, { sourceId });
   const isIdle = (task: UsageRequest) => workspaceIdsOf(task).every((id) => quiet.has(id));
   const create = async (isMeant: (meter: Meter) => boolean) => {
     const meters = new Map([...source.meters].filter(([meter]) => isMeant(meter)));
     const wanted = routineDemand({ ...source, meters }, now).filter(({ meter = "traces" }) => isMeant(meter));
     const planned = (await planRoutine({ ...source, meters }, { wanted, inFlight })).filter(
-      notIn(underWay, held),
+      mustCreate(underWay, backingOff),
     );
     const own = planned
       .filter(({ groupBy }) => groupBy === "workspace")
       .map((task) => ({ ...task, workspaceIds: workspaceIdsOf(task) }));
-    const tasks = planned.filter(notIn(own, held));
+    const tasks = planned.filter(mustCreate(own, backingOff));
     return {
       planned: planned.length,
       created: await createTasks(store.db, { sourceId, runId, tasks, isIdle, dueAfterMs: keptForMs(source) }),
@@ -85,11 +85,11 @@ export function endOfSync({ created, unknown }: Pick<PlannedSync, "created" | "u
 /**
  * Returns whether a task must be created now. It need not if a workspace task over the same window will create it. The same
  * holds if the task's window is part of the workspace task's, because the rest is final or in flight. But if a failure of the
- * task's scope backs off (`held`) in that rest, the workspace task leaves the scope out.
+ * task's scope backs off in that rest, the workspace task leaves the scope out.
  */
-function notIn(
+function mustCreate(
   underWay: readonly WorkspaceWindow[],
-  held: ReadonlySet<number>,
+  backingOff: ReadonlySet<number>,
 ): (task: UsageRequest) => boolean {
   const keyOf = ({ meter, window }: Pick<WorkspaceWindow, "meter" | "window">, workspaceId = "") =>
     `${meter} ${window.stride} ${workspaceId}`;
@@ -103,11 +103,11 @@ function notIn(
     if (task.groupBy === "workspace" || METER[task.meter].kind !== "traces") return true;
     const [{ workspaceId, scopeId } = { workspaceId: "", scopeId: 0 }] = task.members;
     const { start, end } = task.window;
-    const isHeld = held.has(scopeId);
+    const isBackingOff = backingOff.has(scopeId);
     return !windows
       .get(keyOf(task, workspaceId))
       ?.some((one) =>
-        isHeld ? one.start === start && one.end === end : one.start <= start && one.end >= end,
+        isBackingOff ? one.start === start && one.end === end : one.start <= start && one.end >= end,
       );
   };
 }

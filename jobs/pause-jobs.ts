@@ -3,20 +3,20 @@ import type { EtlError } from "../src/core/base/errors.ts";
 import { faultOf, stopsWrites } from "../src/core/base/faults.ts";
 import type { Logger } from "../src/core/base/log.ts";
 
-export interface Hold {
-  isHeld(): boolean;
+export interface Pause {
+  isPaused(): boolean;
   onChange(listener: () => void): void;
 }
 
-export function createHold({ held = false } = {}): Hold & { set(held: boolean): void } {
+export function createPause({ paused = false } = {}): Pause & { set(paused: boolean): void } {
   const listeners: (() => void)[] = [];
-  let isHeld = held;
+  let isPaused = paused;
   return {
-    isHeld: () => isHeld,
+    isPaused: () => isPaused,
     onChange: (listener) => void listeners.push(listener),
     set: (now) => {
-      if (now === isHeld) return;
-      isHeld = now;
+      if (now === isPaused) return;
+      isPaused = now;
       for (const listener of listeners) listener();
     },
   };
@@ -39,7 +39,7 @@ interface GuardInput {
 }
 
 /**
- * Holds while this host's clock differs from Redis's. BullMQ schedules by the clock of the host that takes a job: a host
+ * Paused while this host's clock differs from Redis's. BullMQ schedules by the clock of the host that takes a job: a host
  * that is an hour ahead would stop all others for an hour.
  */
 export async function startClockGuard({
@@ -48,8 +48,8 @@ export async function startClockGuard({
   elapsed = () => performance.now(),
   log,
   signal,
-}: GuardInput): Promise<Hold> {
-  const { set, ...hold } = createHold({ held: true });
+}: GuardInput): Promise<Pause> {
+  const { set, ...pause } = createPause({ paused: true });
   let isOff = false;
   let requested = { at: Number.NEGATIVE_INFINITY, ahead: 0 };
   const look = async () => {
@@ -70,7 +70,7 @@ export async function startClockGuard({
   };
   const mustRequest = () => {
     const hasJumped = Math.abs(clock.now() - elapsed() - requested.ahead) > JUMP_MS;
-    return hold.isHeld() || hasJumped || elapsed() - requested.at >= REQUEST_EVERY_MS;
+    return pause.isPaused() || hasJumped || elapsed() - requested.at >= REQUEST_EVERY_MS;
   };
   // Without a response nothing changes: a Redis that is away gives no jobs either.
   const tryLook = () => look().catch(() => {});
@@ -83,14 +83,14 @@ export async function startClockGuard({
   await tryLook();
   // The loop ends only with the process.
   goOn().catch(() => {});
-  return hold;
+  return pause;
 }
 
 const CAP_MS = 5_000;
 /** A gate that closes again sooner keeps its pauses: a load may need more space than the test write. */
 const RELAPSE_MS = 60_000;
 
-export interface StoreGate extends Hold {
+export interface StoreGate extends Pause {
   fault(): EtlError | undefined;
   check(): void;
   note(error: unknown): boolean;
@@ -105,7 +105,7 @@ interface GateInput {
 }
 
 export function createStoreGate({ tryWrite, clock, log, signal }: GateInput): StoreGate {
-  const { set, ...hold } = createHold();
+  const { set, ...pause } = createPause();
   const owed: (() => Promise<void>)[] = [];
   let fault: EtlError | undefined;
   let attempt = 0;
@@ -154,7 +154,7 @@ export function createStoreGate({ tryWrite, clock, log, signal }: GateInput): St
     return true;
   };
   return {
-    ...hold,
+    ...pause,
     note,
     fault: () => fault,
     check: () => {
