@@ -57,6 +57,9 @@ const drawn: fc.Arbitrary<Drawn> = fc
   })
   .map((one) => (one.of === "routine" && one.groupBy !== "workspace" ? one : { ...one, due: null }));
 
+/** A backfill has waited since it began, whatever its tasks. */
+const AGES = { running: 2.5, other: 0.5, paused: 5 };
+
 const byRule = (a: Drawn, b: Drawn) =>
   Number(a.groupBy !== "workspace") - Number(b.groupBy !== "workspace") ||
   Number(a.stride === "hour") - Number(b.stride === "hour") ||
@@ -69,6 +72,72 @@ const byTurn = (a: Drawn, b: Drawn) =>
   (turnOf(a) === 1
     ? Number(a.stride === "hour") - Number(b.stride === "hour") || (a.due ?? 0) - (b.due ?? 0)
     : byRule(a, b));
+
+test("what is taken is the quarter that waited longest, the routine by workspace, what is due, the rest of the routine, then running backfills, each by the rule", async () => {
+  const bundle = await setup();
+  const { reader, sourceId, backfill, take } = bundle;
+  const backfills = {
+    routine: null,
+    running: await backfill("running", AGES.running),
+    other: await backfill("running", AGES.other),
+    paused: await backfill("paused", AGES.paused),
+  };
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(drawn, { maxLength: 40 }),
+      fc.nat(10),
+      fc.nat(4),
+      async (tasks, fours, full) => {
+        await reader.query("DELETE FROM usage.fetch_task");
+        const { rows } = await reader.query<{ task_id: string; n: number }>(
+          `WITH s AS (
+           SELECT n, d.* FROM jsonb_array_elements($2::jsonb) WITH ORDINALITY e (one, n),
+             jsonb_to_record(one) d ("backfillId" integer, "groupBy" text, stride text, "isIdle" boolean, age integer, "from" integer, due integer)
+         ), i AS (
+           -- The scope tells them apart: a task of the routine is there once.
+           INSERT INTO usage.fetch_task (source_id, backfill_id, group_by, stride, is_idle, period_start, period_end, scope_ids, workspace_ids, created_at, due_from)
+           SELECT $1, "backfillId", "groupBy", stride, "isIdle", '2026-02-01Z'::timestamptz + "from" * interval '1 day',
+             '2026-02-02Z'::timestamptz + "from" * interval '1 day', ARRAY[n::integer], '{a}', '2026-06-01Z'::timestamptz - age * interval '1 day',
+             now() + due * interval '1 day'
+           FROM s ORDER BY n RETURNING task_id, scope_ids[1] AS n
+         ) SELECT task_id, n FROM i ORDER BY n`,
+          [sourceId, JSON.stringify(tasks.map((one) => ({ ...one, backfillId: backfills[one.of] })))],
+        );
+        const waiting = tasks.map((one, i) => ({ ...one, id: Number(rows[i]?.task_id) }));
+        await reader.query(
+          `INSERT INTO usage.fetch_task (source_id, group_by, stride, period_start, period_end, scope_ids, workspace_ids, state, leased_until)
+         SELECT $1, 'user', 'day', '2026-01-01Z', '2026-01-02Z', ARRAY[1000 + n], '{a}', 'queued', now() FROM generate_series(1, $2::integer) n`,
+          [sourceId, full],
+        );
+        const taken = (await take(full + 4 * fours)).map(({ taskId }) => taskId);
+
+        const inTurn = (some: readonly (Drawn & { id: number })[]) =>
+          some.toSorted((a, b) => byTurn(a, b) || a.id - b.id);
+        const ageOf = ({ of, age }: Drawn) => (of === "routine" ? age : AGES[of]);
+        const oldest = waiting
+          .filter(({ of }) => of !== "paused")
+          .toSorted((a, b) => ageOf(b) - ageOf(a) || byRule(a, b) || a.id - b.id)
+          .slice(0, fours);
+        const [rest = [], left = []] = [["routine"], ["running", "other"]].map((whose) =>
+          inTurn(waiting.filter((one) => whose.includes(one.of) && !oldest.includes(one))),
+        );
+        const expected = [...oldest, ...rest, ...left].slice(0, 4 * fours);
+        const kindOf = (id: number) => {
+          const { of, groupBy, stride, isIdle, from, due } = waiting.find((one) => one.id === id) ?? {};
+          const rest = (due ?? 0) < 0 ? due : `${isIdle} ${from}`;
+          return `${of === "routine"} ${groupBy === "workspace"} ${stride} ${rest}`;
+        };
+        expect(taken.map(kindOf)).toEqual(expected.map(({ id }) => kindOf(id)));
+        expect(new Set(taken).size).toBe(taken.length);
+        const { rows: queued } = await reader.query<{ task_id: string }>(
+          "SELECT task_id FROM usage.fetch_task WHERE state = 'queued' AND generation = 1 ORDER BY 1",
+        );
+        expect(queued.map((row) => Number(row.task_id))).toEqual(taken.toSorted((a, b) => a - b));
+      },
+    ),
+    { seed: SEED, numRuns: 60 },
+  );
+});
 
 test("whatever comes and however few places there are, nothing waits for ever, and nothing is taken before what the rule puts first", async () => {
   const bundle = await setup();

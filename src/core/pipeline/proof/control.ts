@@ -176,7 +176,7 @@ const MOST_KEYS = 1_000_000;
 /** Accepts every bucket, because a sum does not depend on the platform's grid. */
 const ANY_GRID = { start: 0, end: 8.64e15, stride: "hour" } as const;
 
-export async function fetchTotals(source: OpenSource, request: UsageRequest) {
+async function fetchTotals(source: OpenSource, request: UsageRequest) {
   return fetchUsage(source, { purpose: "reconcile", request }, async ({ fetchToken }) => {
     const response = await addUpUsable(source, request, { grid: ANY_GRID, mostKeys: MOST_KEYS });
     const { records, traces } = response;
@@ -210,7 +210,7 @@ function totalsOf(response: ResponseCollector, { window, members }: UsageRequest
 }
 
 /** Returns the findings inside a difference if their errors add up to it exactly. All findings are of one kind. */
-function explain(difference: TotalDifference, findings: readonly Finding[]): Finding[] | undefined {
+export function explain(difference: TotalDifference, findings: readonly Finding[]): Finding[] | undefined {
   const parts = findings.filter(
     (one) =>
       one.scopeId === difference.scopeId &&
@@ -224,7 +224,7 @@ function explain(difference: TotalDifference, findings: readonly Finding[]): Fin
 }
 
 /** Leaves out findings that narrower findings explain. Windows overlap, so one wrong day can be in several findings. */
-function narrowest(findings: readonly Finding[]): Finding[] {
+export function narrowest(findings: readonly Finding[]): Finding[] {
   const keyOf = ({ scopeId, measure, dimensionId, start, end }: Finding) =>
     `${scopeId} ${measure} ${dimensionId} ${start} ${end}`;
   const distinct = [...new Map(findings.map((one) => [keyOf(one), one])).values()];
