@@ -38,9 +38,7 @@ describe("the commands of a day", () => {
     const running = start(["sync", "--inline"], envOf(made));
     await poll(
       async () => (await made.sql("SELECT FROM usage.fetch WHERE group_by = 'api_key'")).length > 0,
-      {
-        deadlineMs: 20_000,
-      },
+      { deadlineMs: 20_000 },
     );
     running.process.kill("SIGINT");
     const ended = await running.ended;

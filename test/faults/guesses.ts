@@ -84,10 +84,7 @@ const GUESSES = {
       return { headers, query: { ...query, workspace_ids: [query.workspace_ids].flat()[0] } };
     },
   },
-  "ids-optional": {
-    outcome: "right",
-    settings: { workspaceIds: "optional" },
-  },
+  "ids-optional": { outcome: "right", settings: { workspaceIds: "optional" } },
   "short-range": {
     outcome: /log: Access was not proven again/,
     path: /\/granular-usage/,
@@ -100,15 +97,9 @@ const GUESSES = {
   },
   "past-ends": { outcome: "later", settings: { refuseFuture: true } },
   "unknown-ignored": { outcome: "right", settings: { unknownParameters: "ignore" } },
-  "unknown-400": {
-    outcome: "right",
-    settings: { unknownParameters: "400" },
-  },
+  "unknown-400": { outcome: "right", settings: { unknownParameters: "400" } },
   // Buckets and records
-  "epoch-buckets": {
-    outcome: "right",
-    settings: { align: "epoch" },
-  },
+  "epoch-buckets": { outcome: "right", settings: { align: "epoch" } },
   "zero-buckets": { outcome: "right", settings: { omitZero: false } },
   "end-included": {
     outcome: /sync: bucket .* is outside the window/,
@@ -121,10 +112,7 @@ const GUESSES = {
     outcome: /failure: bucket_misplaced bucket .*T08:00:00.000Z is outside the window/,
     ...eachTime((time, isDay) => (isDay ? time.replace("T00", "T08") : time)),
   },
-  "offset-times": {
-    outcome: "right",
-    ...eachTime((time) => time.replace("Z", ".000000+00:00")),
-  },
+  "offset-times": { outcome: "right", ...eachTime((time) => time.replace("Z", ".000000+00:00")) },
   "bare-times": { outcome: "right", ...eachTime((time) => time.replace("Z", "")) },
   "date-buckets": {
     outcome: /sync: .*time_bucket = "\S+" is not a timestamp/,
@@ -150,10 +138,7 @@ const GUESSES = {
     outcome: { wrong: /reconcile: \d+ differences/ },
     ...records((all) => [...all, ...all]),
   },
-  "upper-ids": {
-    outcome: "right",
-    ...inText(/./, (body) => body.replace(UUID, (id) => id.toUpperCase())),
-  },
+  "upper-ids": { outcome: "right", ...inText(/./, (body) => body.replace(UUID, (id) => id.toUpperCase())) },
   "null-traces": { outcome: /sync: .*traces = null is refused/, ...records(first({ traces: null })) },
   "text-traces": {
     outcome: /sync: .*traces = "\d+" is refused/,
@@ -241,27 +226,12 @@ const GUESSES = {
     outcome: /reconcile: .*the export has no column "Time Bucket Start"/,
     ...eachLine((line) => line.replaceAll(",", ";")),
   },
-  "csv-byte-order-mark": {
-    outcome: "right",
-    ...inText(EXPORT, (body) => `\u{FEFF}${body}`),
-  },
-  "csv-no-last-end": {
-    outcome: "right",
-    ...inText(EXPORT, (body) => body.replace(/\r\n$/, "")),
-  },
-  "csv-line-feeds": {
-    outcome: "right",
-    ...inText(EXPORT, (body) => body.replaceAll("\r\n", "\n")),
-  },
+  "csv-byte-order-mark": { outcome: "right", ...inText(EXPORT, (body) => `\u{FEFF}${body}`) },
+  "csv-no-last-end": { outcome: "right", ...inText(EXPORT, (body) => body.replace(/\r\n$/, "")) },
+  "csv-line-feeds": { outcome: "right", ...inText(EXPORT, (body) => body.replaceAll("\r\n", "\n")) },
   // Other usage
-  "sandbox-own-pages": {
-    outcome: "right",
-    settings: { sandboxPages: "fixed" },
-  },
-  "sandbox-any-order": {
-    outcome: "right",
-    ...inList(SANDBOXES, "items", (items) => [...items].reverse()),
-  },
+  "sandbox-own-pages": { outcome: "right", settings: { sandboxPages: "fixed" } },
+  "sandbox-any-order": { outcome: "right", ...inList(SANDBOXES, "items", (items) => [...items].reverse()) },
   "sandbox-zeros": {
     outcome: "right",
     ...inList(SANDBOXES, "items", (items) => {
@@ -301,10 +271,7 @@ const GUESSES = {
     outcome: /sync: .*spend_usd is "\S+", not an amount/,
     ...inDays((day) => ({ ...day, spend_usd: String(day.spend_usd) })),
   },
-  "spend-times": {
-    outcome: "right",
-    ...inDays((day) => ({ ...day, date: `${day.date}T00:00:00Z` })),
-  },
+  "spend-times": { outcome: "right", ...inDays((day) => ({ ...day, date: `${day.date}T00:00:00Z` })) },
   "spend-no-totals": {
     outcome: "right",
     ...inRules(({ total_spend_usd: _spend, total_trace_count: _traces, ...group }) => group),
@@ -418,9 +385,7 @@ export function without(names: readonly GuessName[]) {
   return {
     deviations,
     ...Object.assign({}, ...guesses.map(({ settings }) => settings)),
-  } as Partial<Settings> & {
-    deviations: readonly Deviation[];
-  };
+  } as Partial<Settings> & { deviations: readonly Deviation[] };
 }
 
 /** 1970-01-05 was a Monday. */

@@ -1,8 +1,6 @@
-import pg from "pg";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import { DAY_MS } from "../../src/core/domain/time/stride.ts";
 import { start } from "../support/cli.ts";
-import { createTestDatabase, pastPooler } from "../support/database.ts";
 import { poll } from "../support/poll.ts";
 import { bench, dayOf, envOf, run } from "../support/program.ts";
 import { temporaryFile } from "../support/temporary.ts";
@@ -67,18 +65,4 @@ test.each([
   await made.sql(slowOnce(table));
   await killAt("PgSleep", { sql: made.sql, args, env: env as Record<string, string> });
   expect(await run(args, env as Record<string, string>)).toMatchObject({ code: 0 });
-});
-
-test("after a kill while it waits for another migration, migrate leaves nothing that waits", async () => {
-  const { url, drop } = await createTestDatabase();
-  onTestFinished(drop);
-  const other = new pg.Client({ connectionString: await pastPooler(url) });
-  await other.connect();
-  onTestFinished(() => other.end());
-  const sql: Sql = async (text) => (await other.query(text)).rows;
-  await sql("SELECT pg_advisory_lock(hashtext('usage-etl reporting'))");
-  const env = { DATABASE_URL: url };
-  await killAt("advisory", { sql, args: ["migrate"], env });
-  await sql("SELECT pg_advisory_unlock_all()");
-  expect(await run(["migrate"], env)).toMatchObject({ code: 0 });
 });

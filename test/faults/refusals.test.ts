@@ -158,10 +158,7 @@ describe("a sync that the platform or the caller interrupts", () => {
     bench.standin.faults.script({ fault: { kind: "hang" }, times: 100, skip: 4, match: usage });
     const { planSource, routineDemand } = await import("../../src/core/pipeline/sync/plan.ts");
     const { runInline } = await import("../../src/core/pipeline/extract/run-inline.ts");
-    const tasks = await planSource(source, {
-      wanted: routineDemand(source, now()),
-      reprocess: "missing",
-    });
+    const tasks = await planSource(source, { wanted: routineDemand(source, now()), reprocess: "missing" });
     const reason = new Error("enough");
     const onProgress = ({ done }: { done: number }) => {
       if (done === 4) abort.abort(reason);

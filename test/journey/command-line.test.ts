@@ -93,11 +93,7 @@ test("doctor --state names what somebody changed by hand, and the command that i
   };
   const wrong = async () => {
     const ended = await run(["doctor", "--state", "--json"], env);
-    const notes = document(ended) as {
-      status: string;
-      check: string;
-      hint: string;
-    }[];
+    const notes = document(ended) as { status: string; check: string; hint: string }[];
     return notes.filter(({ status }) => status === "fail");
   };
   await done("sync", "--inline");

@@ -426,13 +426,7 @@ const NOT_BILLED = `
   UNION ALL
   SELECT 'lacking', to_jsonb(x)::text FROM ((TABLE lacking EXCEPT TABLE said) UNION ALL (TABLE said EXCEPT TABLE lacking)) x`;
 
-const LOADED = {
-  do: "load" as const,
-  meter: "traces" as const,
-  at: 0,
-  used: [60, 70, 80],
-  settleAfterMs: 0,
-};
+const LOADED = { do: "load" as const, meter: "traces" as const, at: 0, used: [60, 70, 80], settleAfterMs: 0 };
 const HOURS = { do: "hours" as const, at: 10, used: [5, 6], settleAfterMs: 0 };
 const FAILED = { do: "fail" as const, at: 22, days: 5, state: "failed" as const };
 const EXAMPLES: [Step[]][] = [
@@ -476,13 +470,7 @@ const EXAMPLES: [Step[]][] = [
       { ...HOURS, workspaceId: WORKSPACE, groupBy: "workspace" },
       { do: "prices", prices: byTier },
       { ...LOADED, workspaceId: WORKSPACE, groupings: ["workspace", "user"] },
-      {
-        ...LOADED,
-        workspaceId: WORKSPACE,
-        meter: "longlived",
-        used: [1, 2, 3],
-        groupings: ["workspace"],
-      },
+      { ...LOADED, workspaceId: WORKSPACE, meter: "longlived", used: [1, 2, 3], groupings: ["workspace"] },
     ],
   ],
   [
@@ -571,12 +559,7 @@ test(`stored charges are those that usage, prices and closes say, after each ste
         ids += Number(rows[0].ids);
       }
     }),
-    {
-      seed: SEED,
-      numRuns: EXAMPLES.length + times(3),
-      endOnFailure: true,
-      examples: EXAMPLES,
-    },
+    { seed: SEED, numRuns: EXAMPLES.length + times(3), endOnFailure: true, examples: EXAMPLES },
   );
   expect(Math.min(seen, ids)).toBeGreaterThan(10);
 });

@@ -100,20 +100,6 @@ describe("the requested range", () => {
     );
   });
 
-  test("a range without data gives a file with a header, exit code 0 and a note", async () => {
-    const { folder, run } = await setup();
-    const range = ["--columns", "usage_date,month_start", "--from", "2020-01-01", "--to", "2020-02-01"];
-    for (const format of ["csv", "json", "parquet"]) {
-      const out = join(folder, `empty.${format}`);
-      const { code, stderr } = await run("--view", "dim_date", "--format", format, "--out", out, ...range);
-      expect([code, stderr]).toEqual([0, expect.stringContaining("There are no rows in that range")]);
-    }
-    expect(await readFile(join(folder, "empty.csv"), "utf8")).toBe("usage_date,month_start\n");
-    expect(await readFile(join(folder, "empty.json"), "utf8")).toBe("");
-    const { metadata, rows } = await readExactly(await readFile(join(folder, "empty.parquet")));
-    expect([metadata.num_rows, rows.length, metadata.schema.length]).toEqual([0n, 0, 3]);
-  });
-
   test.each([
     [
       ["--view", "fct_usage_workspace_dayly"],

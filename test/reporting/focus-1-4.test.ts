@@ -1,4 +1,3 @@
-import { existsSync, readFileSync } from "node:fs";
 import type pg from "pg";
 import { describe, expect, test } from "vitest";
 import { createPrices } from "../support/charges.ts";
@@ -18,15 +17,6 @@ const charges = async (client: pg.Client) =>
 
 describe("FOCUS", () => {
   const everything = factsOf("CostAndUsage").map(({ column }) => column);
-
-  test("the facts are those of the public model", ({ skip }) => {
-    const [own, shared] = ["focus/1.4.csv", "../../../shared/focus-1.4.csv"].map(
-      (path) => new URL(path, import.meta.url),
-    );
-    if (own === undefined || shared === undefined || !existsSync(shared))
-      return skip("no copy beside the project");
-    expect(readFileSync(own, "utf8")).toBe(readFileSync(shared, "utf8"));
-  });
 
   test("both views have every column of the model and break nothing, open, closed and corrected", async () => {
     const bench = await setup();

@@ -56,24 +56,6 @@ test("a closed day that is not loaded now has no correction, and later days of i
   expect(await corrections(bench)).toEqual([]);
 });
 
-test("a correction is as final as its day, also where a closed charge has none of now", async () => {
-  const bench = await setupClosed();
-  await loadDay(bench, "2026-03-03", WORKSPACE, 1);
-  expect(await corrections(bench)).toEqual(["04 03-03 -2 2 t ok"]);
-  await bench.owner.query(`
-    INSERT INTO usage.failure (scope_id, period_start, period_end, state, code, message, attempts, fetch_number, failed_at, retry_at)
-    SELECT scope_id, '2026-03-03T00:00Z', '2026-03-04T00:00Z', 'failed', 'server_error', '-', 1, 1, now(), now() FROM usage.trace_scope
-    WHERE stride = 'day'`);
-  expect(await corrections(bench)).toEqual(["04 03-03 -2 2 f failed"]);
-  await createPrices(bench.store, []);
-  expect(await corrections(bench)).toEqual([
-    "04 03-01 -6 1 t ok",
-    "04 03-02 -4 1 t ok",
-    "04 03-02 -2 2 t ok",
-    "04 03-03 -3 2 f failed",
-  ]);
-});
-
 test("a month is closed when the issuer's last source closes it, and until then has its charges of now", async () => {
   const bench = await setupClosed();
   const second = "00000000-0000-4000-8000-000000000003";

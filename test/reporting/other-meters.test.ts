@@ -132,10 +132,7 @@ async function everything(asOf: string): Promise<Record<string, unknown>> {
   }));
   read.unpriced = await unpricedUsage(db, sourceId);
   read.zeros = await lostWorkspaces(db);
-  const [checked] = await openDaysOf(db, {
-    sourceId,
-    ranges: [range],
-  });
+  const [checked] = await openDaysOf(db, { sourceId, ranges: [range] });
   read.required = checked?.required;
   read.toClose = await totalsToClose(db, {
     sourceId,

@@ -174,10 +174,7 @@ test("what is claimed of a month is about each of its days, also those without u
   const { store, sourceId } = bench;
   const stateOf = (from: string, to: string) =>
     ownedState(store.db, { source: "default", range: { from, to } });
-  expect(await stateOf("2026-03-01", "2026-04-01")).toMatchObject({
-    daysMissing: 0,
-    daysUndivided: 31,
-  });
+  expect(await stateOf("2026-03-01", "2026-04-01")).toMatchObject({ daysMissing: 0, daysUndivided: 31 });
   // Zero today, which may change.
   const today = nowDay(now());
   const window = windowOf("day", today, addDays(today, 1));

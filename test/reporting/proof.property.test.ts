@@ -56,10 +56,7 @@ async function check(bundle: StoreBundle, about: string): Promise<void> {
     expect(instants(row), `${about}: project ${row.key}`).toEqual(instants(model.get(row.key) as Proved));
   }
   const ranges = [{ start: START, end: at(DAYS) }];
-  const [checked] = await openDaysOf(bundle.store.db, {
-    sourceId,
-    ranges,
-  });
+  const [checked] = await openDaysOf(bundle.store.db, { sourceId, ranges });
   const { open = [] } = checked ?? {};
   const sendable = coverage.filter((row) => row.key.endsWith("day") && row.is_final && row.is_reconciled);
   const ready = new Set(sendable.map(({ key }) => key));

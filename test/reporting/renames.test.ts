@@ -76,11 +76,7 @@ test("charges of days that have ended keep the name of their workspace in FOCUS"
 test("of two responses at once, the older one that commits last does not make its name current", async () => {
   const { store, sourceId, url } = await setupSource();
   const client = await connectPlain(url);
-  const [entityId = 0] = await entityIds(store.db, {
-    sourceId,
-    dimension: "workspace",
-    dimensionIds: [ONE],
-  });
+  const [entityId = 0] = await entityIds(store.db, { sourceId, dimension: "workspace", dimensionIds: [ONE] });
   const [first, older, newer] = await Promise.all([1, 2, 3].map(() => drawFetchToken(store.db))).then(
     (fetchTokens) => fetchTokens.toSorted((a, b) => a.fetchNumber - b.fetchNumber),
   );

@@ -42,9 +42,7 @@ const given: fc.Arbitrary<Given> = fc.record({
     fc.dictionary(
       place.map(String),
       fc.array(fc.integer({ min: 0, max: 10 ** 9 }), { minLength: IDS.length, maxLength: IDS.length }),
-      {
-        maxKeys: 10,
-      },
+      { maxKeys: 10 },
     ),
     { minLength: 2, maxLength: 2 },
   ),

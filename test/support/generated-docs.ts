@@ -72,11 +72,7 @@ function defaultOf(schema: { readonly def: object }): string {
     defaultValue,
     innerType,
     in: input,
-  } = schema.def as {
-    defaultValue?: unknown;
-    innerType?: { def: object };
-    in?: { def: object };
-  };
+  } = schema.def as { defaultValue?: unknown; innerType?: { def: object }; in?: { def: object } };
   if (defaultValue !== undefined)
     return Array.isArray(defaultValue) || defaultValue === "" ? "" : `\`${defaultValue}\``;
   const within = innerType ?? input;

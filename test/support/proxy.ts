@@ -48,11 +48,7 @@ export async function startProxy(target: string, rewrite: Rewrite): Promise<Prox
       response.destroy();
     }
   });
-  const proxy: Proxy = {
-    url: `http://127.0.0.1:${await listenInTest(server)}`,
-    rewrite,
-    seen,
-  };
+  const proxy: Proxy = { url: `http://127.0.0.1:${await listenInTest(server)}`, rewrite, seen };
   return proxy;
 }
 

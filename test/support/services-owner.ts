@@ -2,10 +2,7 @@ import { startLocalPostgres } from "../../src/features/servers/postgres.ts";
 import { startLocalRedis } from "../../src/features/servers/redis.ts";
 
 /** `node services-owner.ts` owns a Postgres and a Redis until it is killed. It prints one line of JSON: their URLs, or the error. */
-const input = {
-  say: (line: string) => void process.stderr.write(`${line}\n`),
-  env: process.env,
-};
+const input = { say: (line: string) => void process.stderr.write(`${line}\n`), env: process.env };
 
 try {
   const postgres = await startLocalPostgres(input);

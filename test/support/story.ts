@@ -173,10 +173,7 @@ async function tell(store: ReturnType<typeof openStore>, url: string, now: numbe
     await bench.reconcile({ range: { start: today - 5 * DAY_MS, end: today - 3 * DAY_MS } });
 
     const opened = await bench.open();
-    const tasks = await planSource(opened, {
-      wanted: [{ stride: "day", range: gap }],
-      reprocess: "missing",
-    });
+    const tasks = await planSource(opened, { wanted: [{ stride: "day", range: gap }], reprocess: "missing" });
     await createBackfill(store, {
       meter: "traces",
       sourceId,

@@ -5,10 +5,7 @@ import type { Fault } from "../../src/features/standin/engine/faults.ts";
 type Wire = Readonly<Record<string, unknown>>;
 
 const inJson = (change: (body: never, query: Wire) => unknown): Fault => {
-  return {
-    kind: "body",
-    change: (body, query) => JSON.stringify(change(JSON.parse(body) as never, query)),
-  };
+  return { kind: "body", change: (body, query) => JSON.stringify(change(JSON.parse(body) as never, query)) };
 };
 const onFirst = (list: unknown, change: (one: Wire) => readonly unknown[]) => {
   const [first, ...others] = list as Wire[];

@@ -235,10 +235,7 @@ async function startWorker(world: World, { release, environment, output }: Worke
   const [postgres, redis, platform] = await Promise.all([
     openRelay(world.postgres.port, {
       filterOf: () =>
-        statementsOf({
-          commit: (moment) => worker.onCommit(moment),
-          statement: () => worker.onStatement(),
-        }),
+        statementsOf({ commit: (moment) => worker.onCommit(moment), statement: () => worker.onStatement() }),
       isHalfOpen: true,
     }),
     openRelay(world.redis.port, { filterOf: () => piecesOf(() => worker.onRedis()), isHalfOpen: true }),

@@ -1,8 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
-import type { Interval } from "../../../src/core/domain/time/window.ts";
 import { METER, METER_NAME, METERS, type Meter } from "../../../src/core/domain/usage/meter.ts";
-import { sourceStatuses } from "../../../src/core/store/activity/overview.ts";
 import { openIncidents } from "../../../src/features/alerts/conditions.ts";
 import { adjustmentsOf } from "../../../src/features/costs/month-adjustments.store.ts";
 import type { Sandbox } from "../../../src/features/standin/engine/organisation.ts";
@@ -140,37 +138,4 @@ test("a final figure of any meter that changes is in the view, status, pages, al
   expect(why.restatements).toMatchObject(counts);
   const moved = why.changes.filter(({ meter }: { meter?: Meter }) => meter !== undefined);
   expect(moved.map(nameOf)).toEqual(expect.arrayContaining(CHANGES.map(nameOf)));
-});
-
-test("figures of another meter that are added and retired are restatements, with their amounts", async () => {
-  const clear = ({ standin }: Bench, { id: resourceId, workspace }: Sandbox, range: Interval) => {
-    const hours = standin.sandboxLedger
-      .hours({ workspaceId: workspace.id, ...range })
-      .filter((one) => one.resourceId === resourceId);
-    for (const { hour: at, ...units } of hours)
-      for (const measure of ["lcu", "lsu"] as const)
-        standin.sandboxLedger.change({ resourceId, at, measure, delta: -units[measure] });
-  };
-  const dayOne = ({ dataStart }: Bench) => ({ start: dataStart, end: dataStart + DAY_MS });
-  const bench = await setupEvery((one) => {
-    for (const sandbox of sandboxesOf(one)) clear(one, sandbox, dayOne(one));
-    const [{ id: resourceId }] = sandboxesOf(one);
-    one.standin.sandboxLedger.change({ resourceId, at: one.dataStart, measure: "lcu", delta: 2_250_000 });
-  });
-  const [retired, added] = sandboxesOf(bench);
-  const { standin, dataStart: at, sql, store } = bench;
-  clear(bench, retired, dayOne(bench));
-  standin.sandboxLedger.change({ resourceId: added.id, at, measure: "lcu", delta: 1_500_000 });
-  const wanted = [{ meter: "sandboxes", stride: "day", range: dayOne(bench) }] as const;
-  await bench.fetch({ wanted, reprocess: "all" }, EVERY);
-  const rows = await sql<{ id: string; old: number | null; new: number | null }>(
-    `SELECT dimension_id AS id, old_amount::float8 AS old, new_amount::float8 AS new
-     FROM reporting_detail.usage_restatement WHERE measure = 'lcu' AND group_by = 'project' ORDER BY new NULLS FIRST`,
-  );
-  expect(rows).toEqual([
-    { id: retired.id, old: 2.25, new: null },
-    { id: added.id, old: null, new: 1.5 },
-  ]);
-  const [status] = await sourceStatuses(store.db);
-  expect(status?.restatements).toMatchObject([{ measure: "lcu", restatements: 3, ofDays: 1, net: -0.75 }]);
 });

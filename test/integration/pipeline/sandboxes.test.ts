@@ -71,12 +71,7 @@ test("sums by resource prove the days, and one that differs is a finding in its 
   const { resourceId, hour } = hoursOf(bench).find(
     ({ hour }) => hour > bench.today - 20 * DAY_MS,
   ) as SandboxHour;
-  bench.standin.sandboxLedger.contradictions.push({
-    resourceId,
-    at: hour,
-    measure: "lsu",
-    delta: 250_000,
-  });
+  bench.standin.sandboxLedger.contradictions.push({ resourceId, at: hour, measure: "lsu", delta: 250_000 });
   const [first] = (await checkTotals(source, "all")).findings;
   expect(first).toMatchObject({ meter: "sandboxes", measure: "lsu", state: "platform_disagrees" });
   expect((first?.controlTraces ?? 0) - (first?.storedTraces ?? 0)).toBeCloseTo(0.25, 9);

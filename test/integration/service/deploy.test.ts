@@ -21,11 +21,7 @@ const VIEWS = `
   WHERE c.relnamespace IN ('reporting'::regnamespace, 'reporting_detail'::regnamespace) AND c.relkind = 'v' AND c.relname <> 'next_release'`;
 
 test("this release goes on loading while the next one migrates, both run on the newer schema, and views stay", async () => {
-  const bench = await setupService({
-    days: 30,
-    workspaces: 2,
-    environment: { USAGE_SYNC_EVERY: "PT10S" },
-  });
+  const bench = await setupService({ days: 30, workspaces: 2, environment: { USAGE_SYNC_EVERY: "PT10S" } });
   const release = nextRelease(NEXT);
   await bench.value(`CREATE VIEW public.of_a_customer AS SELECT * FROM reporting.fct_usage_workspace_daily`);
   const views = await bench.value(VIEWS);

@@ -12,11 +12,7 @@ function requestsByStatus(texts: readonly string[]): Record<string, number> {
 }
 
 test("every request of two workers is counted once, by its HTTP status", async () => {
-  const bench = await setupService({
-    days: 5,
-    workspaces: 2,
-    environment: { USAGE_SYNC_EVERY: "PT2S" },
-  });
+  const bench = await setupService({ days: 5, workspaces: 2, environment: { USAGE_SYNC_EVERY: "PT2S" } });
   const match = { path: "granular-usage" };
   const fault = (status: number) => ({ kind: "status", status, retry_after: 0 }) as const;
   bench.standin.faults.script({ fault: fault(429), times: 3, match });

@@ -26,11 +26,7 @@ async function loginOn(databaseUrl: string, password: string) {
     [url.username, url.password] = [role, given];
     return url.href;
   };
-  return {
-    urlWith,
-    endSessions,
-    change: (to: string) => admin.query(`ALTER ROLE ${role} PASSWORD '${to}'`),
-  };
+  return { urlWith, endSessions, change: (to: string) => admin.query(`ALTER ROLE ${role} PASSWORD '${to}'`) };
 }
 
 test("rotated passwords, users and keys stop the service only until their files follow", async () => {

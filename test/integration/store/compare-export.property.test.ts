@@ -174,10 +174,7 @@ test.each(["day", "hour"] as const)(
             .sort(),
         );
         const unstored = expected.filter(({ kind }) => kind === "missing_in_store").length;
-        expect(result).toMatchObject({
-          outcome: "compared",
-          compared: sides.stored.size + unstored,
-        });
+        expect(result).toMatchObject({ outcome: "compared", compared: sides.stored.size + unstored });
       }),
       { numRuns: RUNS, seed: 20_261_123 },
     );

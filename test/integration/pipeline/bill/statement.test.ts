@@ -16,44 +16,6 @@ const linesOf = async (of: Bench, at = now()) =>
     (line) => `${statementName(line)}: ${statementValue(line)}`,
   );
 
-test("each line has the platform's number with all of its digits, its source and its day, and is in no bill", async () => {
-  const of = await bench();
-  const { statement, organisation } = of.standin;
-  statement.policies.push({ id: "no-spend", matchers: [], windows: ["weekly"], spendUsd: null });
-  await of.sync();
-  await read(of);
-  const [workspace, user] = [organisation.workspaces[0]?.id, organisation.users[0]?.id];
-  const lines = [
-    `Members: ${organisation.users.length} members`,
-    `Spend through the gateway, monthly, workspace_id ${workspace}: 12.345678901 USD`,
-    `Spend through the gateway, hourly or daily, workspace_id ${workspace}, user_id ${user}: 0 USD`,
-    "Spend through the gateway, weekly: not known (the platform does not know it)",
-    "Engine limit of an administrator, month: 500.5 LCU",
-    "Fleet limit, month: 25 LCU",
-  ];
-  const ofMonth = await linesOf(of);
-  for (const line of lines) expect(ofMonth).toContain(line);
-  const engine = (await linesOf(of, now() - DAY_MS)).filter((line) => line.startsWith("Engine"));
-  expect(engine.join("\n")).toContain(": 3.000000000000000001 LCU");
-  expect(engine.join("\n")).toContain(": 4.000000000000000001 LCU (without 1 rows that have no rate)");
-  expect(engine.join("\n")).toContain("Engine limit that applies, month: 250.25 LCU");
-  const rows = await of.sql<{ kind: string; endpoint: string; says: string; day: string }>(
-    `SELECT DISTINCT kind, endpoint, does_not_say AS says, taken_on::text AS day
-     FROM reporting_detail.provider_statement_line ORDER BY 1`,
-  );
-  expect(rows).toHaveLength(6);
-  for (const { endpoint, says, day } of rows) {
-    expect(endpoint).toMatch(/^GET \//);
-    expect(says.length).toBeGreaterThan(10);
-    expect(day).toBe(new Date(now()).toISOString().slice(0, 10));
-  }
-  expect(rows.find(({ kind }) => kind === "members")?.says).toContain("inferred");
-  const [bill] = await of.sql<{ lines: string }>(
-    "SELECT count(*) AS lines FROM reporting.usage_bill_monthly WHERE measure IN ('members', 'gateway_spend')",
-  );
-  expect(Number(bill?.lines)).toBe(0);
-});
-
 test("a later reading of a day replaces its lines, and other days and kinds stay", async () => {
   const of = await bench();
   await read(of);

@@ -165,9 +165,7 @@ test("what a server says of a project that its workspace does not have is kept, 
   expect(await sql("SELECT sum(traces)::integer AS traces FROM usage.dated_record")).toEqual([before]);
   expect(
     await extractTask(source, task, { workspacesSince: (await storeNow(source.store.db)) + HOUR_MS }),
-  ).toMatchObject({
-    requests: 1,
-  });
+  ).toMatchObject({ requests: 1 });
 });
 
 const SEED = seed();

@@ -37,9 +37,7 @@ const scopeTime = fc.record({
   failed: parts(fc.boolean()),
   flying: fc.array(
     fc.record({ start: fc.nat(DAYS), days: fc.integer({ min: 1, max: 9 }), isPaused: fc.boolean() }),
-    {
-      maxLength: 3,
-    },
+    { maxLength: 3 },
   ),
 });
 const given = fc.record({

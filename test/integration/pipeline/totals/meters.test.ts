@@ -13,12 +13,7 @@ import { dayInside } from "./bench.ts";
 const SEED = seed(20_260_105);
 
 async function loadedMeters(scale = 0.34): Promise<Bench> {
-  const bench = await setupMeters({
-    days: 60,
-    workspaces: [0],
-    hourlyForMs: HOUR_MS,
-    standin: { scale },
-  });
+  const bench = await setupMeters({ days: 60, workspaces: [0], hourlyForMs: HOUR_MS, standin: { scale } });
   await bench.sync(EVERYTHING);
   return bench;
 }

@@ -130,19 +130,6 @@ test("each receiver gets what it reads, in which names are only text", async () 
   expect(mail).toContain(firing.id);
 });
 
-test("a chat gets a short text that says how many lines are left out", async () => {
-  const { send, got } = await listen();
-  const alerts = [...Array(200).keys()].map((n) =>
-    alertOf({ ...condition, message: `Budget of owner R&D ${n}: ${"<&>".repeat(n * 8)}` }, about),
-  );
-  await send("slack", { message: { ...firing, alerts } });
-  const { text } = JSON.parse(got[0]?.body ?? "") as { text: string };
-  expect(text.length).toBeLessThan(5 * 3_500);
-  const lines = text.split("\n");
-  expect(lines.at(-1)).toBe(`And ${200 - lines.length + 1} lines more: \`usage-etl alerts\``);
-  for (const line of lines) expect(line).not.toMatch(/&(?!(amp|lt|gt);)/);
-});
-
 test("the same sent again has the same id, and news another", () => {
   const idOf = (changed: Partial<Condition>, since = 1) =>
     alertOf({ ...condition, ...changed }, { ...about, since }).id;

@@ -111,10 +111,7 @@ test("a price of units has at most four digits after the point, so that each cos
 });
 
 function linesOf(...prices: readonly Partial<PriceLine["price"]>[]): PriceLine[] {
-  return prices.map((given, at) => ({
-    where: `line ${at + 2}`,
-    price: { ...PRICE, ...given },
-  }));
+  return prices.map((given, at) => ({ where: `line ${at + 2}`, price: { ...PRICE, ...given } }));
 }
 
 describe("joinTiers", () => {

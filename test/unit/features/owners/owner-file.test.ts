@@ -137,13 +137,7 @@ routes:
     kinds: [budget, unusual]
     severities: [critical, warning]
 `);
-  const none = {
-    sender: null,
-    recipients: [],
-    owners: null,
-    kinds: null,
-    severities: null,
-  };
+  const none = { sender: null, recipients: [], owners: null, kinds: null, severities: null };
   expect(routes).toEqual([
     { ...none, line: 3, name: "all", type: "webhook", setting: "USAGE_ROUTE_ALL" },
     {
