@@ -11,6 +11,7 @@ import { GROUPINGS } from "../../src/core/domain/usage/record.ts";
 import { openStore } from "../../src/core/store/db/database.ts";
 import { migrate } from "../../src/core/store/migrate.ts";
 import { resolveTestPostgres } from "../support/test-postgres.ts";
+import { countedOf, parentOf } from "./processes.ts";
 
 /**
  * What the benchmarks share: options and medians, what they hand to `npm run bench -- --all`, processes of their own files, and
@@ -212,6 +213,12 @@ export async function openDatabases() {
       if (setup !== undefined) await query(urlOf(name), setup);
       return urlOf(name);
     },
+    /** Without a schema. */
+    async createEmpty(): Promise<string> {
+      const name = `${prefix}_${++created}`;
+      await admin.query(`CREATE DATABASE ${name}`);
+      return urlOf(name);
+    },
     /** Before each measurement, so that none pays for what another left to be written or cleaned. */
     async settle(url: string): Promise<void> {
       await query(url, "VACUUM (ANALYZE)");
@@ -243,6 +250,18 @@ export async function query(url: string, text: string): Promise<Record<string, s
 /** The one value of a statement, as a number. */
 export async function value(url: string, text: string): Promise<number> {
   return Number(Object.values((await query(url, text))[0] ?? {})[0]);
+}
+
+/** CPU time in ms of the ended processes of a Postgres on this machine, to hundredths of a second. */
+export async function backendsOf(url: string): Promise<number> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query("SELECT pg_backend_pid() AS pid");
+    return countedOf(parentOf(rows[0].pid)).ended;
+  } finally {
+    await client.end();
+  }
 }
 
 /** Traces that are stored, by each dimension. */

@@ -5,7 +5,7 @@ import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 
-const CLI = fileURLToPath(new URL("../../src/cli.js", import.meta.url));
+export const CLI = fileURLToPath(new URL("../../src/cli.js", import.meta.url));
 const COUNTER = fileURLToPath(new URL("./count-used.ts", import.meta.url));
 
 export type Environment = Readonly<Record<string, string>>;
@@ -40,12 +40,20 @@ export async function end(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-export async function runCommand(environment: Environment, args: readonly string[]) {
+export async function runCommand(
+  environment: Environment,
+  args: readonly string[],
+  { cli = CLI, nodeOptions = [] }: { cli?: string; nodeOptions?: readonly string[] } = {},
+) {
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [...NODE_OPTIONS, "--import", COUNTER, CLI, ...args], {
-    env: environmentOf(environment),
-    stdio: ["ignore", "pipe", "pipe", "pipe"],
-  });
+  const child = spawn(
+    process.execPath,
+    [...NODE_OPTIONS, ...nodeOptions, "--import", COUNTER, cli, ...args],
+    {
+      env: environmentOf(environment),
+      stdio: ["ignore", "pipe", "pipe", "pipe"],
+    },
+  );
   const [out, errors, used] = await Promise.all([
     text(child.stdout as Readable),
     text(child.stderr as Readable),
@@ -83,6 +91,15 @@ export function countedOf(pid: number | string | undefined): Counted {
     return { own: (user + system) * 10, ended: (endedUser + endedSystem) * 10 };
   } catch {
     return { own: 0, ended: 0 };
+  }
+}
+
+/** 0: it is gone. */
+export function parentOf(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ")[1]);
+  } catch {
+    return 0;
   }
 }
 

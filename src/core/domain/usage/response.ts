@@ -1,5 +1,6 @@
 import { HOUR_MS, type Stride } from "../time/stride.ts";
 import type { UsageRecord } from "./record.ts";
+import { RecordColumns } from "./record-columns.ts";
 import {
   KeyNumbering,
   type Misfit,
@@ -38,9 +39,7 @@ export class ResponseCollector {
 
   readonly #requested: Requested;
   readonly #numbering: KeyNumbering;
-  /** Columns of numbers by key, because objects would take twice the memory. */
-  readonly #hours: number[][] = [];
-  readonly #traces: number[][] = [];
+  readonly #columns = new RecordColumns();
   readonly #mostKeys: number;
   #problem: ResponseProblem | undefined;
 
@@ -67,14 +66,7 @@ export class ResponseCollector {
       return;
     }
     const hour = (record.bucketStart ?? this.#requested.window.start) / HOUR_MS;
-    const hours = this.#hours[key];
-    if (hours === undefined) {
-      this.#hours.push([hour]);
-      this.#traces.push([record.traces]);
-    } else {
-      hours.push(hour);
-      this.#traces[key]?.push(record.traces);
-    }
+    this.#columns.add(key, hour, record.traces);
     this.traces += record.traces;
     this.isFull = this.#numbering.isBeyond(this.#mostKeys);
   }
@@ -114,33 +106,28 @@ export class ResponseCollector {
    * id of a key's rows; default: the key's number. All rows are one reused object.
    */
   *rows(ids?: ArrayLike<number>): Generator<ResponseRow, void, undefined> {
-    const byId = [...this.#hours.keys()];
+    const byId = [...this.keys.keys()];
     if (ids !== undefined) byId.sort((a, b) => (ids[a] as number) - (ids[b] as number));
+    const { hours, traces, order, firsts } = this.#columns.byKey(
+      this.keys.length,
+      this.#numbering.isAscending,
+    );
     const out: ResponseRow = { id: 0, workspace: 0, bucketHour: 0, traces: 0 };
     for (const key of byId) {
       out.id = ids === undefined ? key : (ids[key] as number);
       out.workspace = (this.keys[key] as ResponseKey).workspace;
-      const { hours, traces } = this.#inOrder(key);
+      const after = firsts[key + 1] as number;
       let sum = 0;
-      for (let i = 0; i < hours.length; i++) {
-        sum += traces[i] as number;
-        const hour = hours[i] as number;
-        if (hours[i + 1] === hour) continue;
+      for (let i = firsts[key] as number; i < after; i++) {
+        const row = order[i] as number;
+        sum += traces[row] as number;
+        const hour = hours[row] as number;
+        if (i + 1 < after && hours[order[i + 1] as number] === hour) continue;
         out.bucketHour = hour;
         out.traces = sum;
         yield out;
         sum = 0;
       }
     }
-  }
-
-  #inOrder(key: number): { hours: readonly number[]; traces: readonly number[] } {
-    const [hours, traces] = [this.#hours[key] as number[], this.#traces[key] as number[]];
-    if (this.#numbering.isAscending) return { hours, traces };
-    const order = [...hours.keys()].sort((a, b) => (hours[a] as number) - (hours[b] as number));
-    return {
-      hours: order.map((row) => hours[row] as number),
-      traces: order.map((row) => traces[row] as number),
-    };
   }
 }

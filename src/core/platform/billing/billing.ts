@@ -8,6 +8,7 @@ import type { GroupBy, UsageRecord } from "../../domain/usage/record.ts";
 import type { PlatformHttp, RequestOptions } from "../http/http.ts";
 import { responseError } from "../http/read-body.ts";
 import { JsonRecordCutter } from "../parse/json-records.ts";
+import { PlainRecords } from "../parse/plain-records.ts";
 import { foreignError } from "../parse/response-error.ts";
 import { eachMeasure, eachOf, wireRecordReader } from "../parse/wire-record.ts";
 import { describeValue, GroupingWitness, toWireTime } from "../parse/wire-values.ts";
@@ -109,8 +110,12 @@ async function usage(http: PlatformHttp, query: AnyUsageQuery, io: WorkspaceIo):
   keepRecordsYoung();
   const witness = new GroupingWitness();
   const fromWireRecord = wireRecordReader(query.groupBy, witness);
-  const toRecords = query.meter === "deployments" ? eachMeasure(fromWireRecord) : eachOf(fromWireRecord);
-  const cutter = new JsonRecordCutter((raw, first) => onRecords(toRecords(raw, first)));
+  const isMeasured = query.meter === "deployments";
+  const toRecords = isMeasured ? eachMeasure(fromWireRecord) : eachOf(fromWireRecord);
+  const cutter = new JsonRecordCutter(
+    (raw, first) => onRecords(toRecords(raw, first)),
+    isMeasured ? undefined : new PlainRecords(fromWireRecord, onRecords),
+  );
   try {
     for await (const chunk of response.body.chunks()) cutter.push(chunk);
     const { stride: wire, records } = cutter.end();

@@ -1,5 +1,6 @@
 import { parseJson } from "../../base/json.ts";
 import { isDelimiter, isSpace, parseRun, skipSpace, ValueScanner } from "./json-scan.ts";
+import type { PlainRecords } from "./plain-records.ts";
 import { cutError, foreignError, recordError } from "./response-error.ts";
 
 /** Receives unchecked records in order. `first`: index of the first record in `usage`. */
@@ -34,6 +35,7 @@ type State =
  */
 export class JsonRecordCutter {
   readonly #onRaw: OnRaw;
+  readonly #plain: PlainRecords | undefined;
   readonly #scanner = new ValueScanner();
   readonly #members = new Set<string>();
   #state: State = "start";
@@ -44,8 +46,10 @@ export class JsonRecordCutter {
   #records = 0;
   #stride: unknown;
 
-  constructor(onRaw: OnRaw) {
+  /** Records that `plain` reads are not passed to `onRaw`. */
+  constructor(onRaw: OnRaw, plain?: PlainRecords) {
     this.#onRaw = onRaw;
+    this.#plain = plain;
   }
 
   push(chunk: Buffer): void {
@@ -161,6 +165,11 @@ export class JsonRecordCutter {
     at = skipSpace(chunk, at);
     if (at === chunk.length) return at;
     if (chunk[at] === 0x5d && this.#state === "first_record") return this.#go("after_value", at + 1);
+    const plain = this.#plain?.read(chunk, at);
+    if (plain !== undefined && plain.count > 0) {
+      this.#records += plain.count;
+      return this.#go("after_record", plain.end);
+    }
     const runStart = at;
     let runEnd = at;
     let count = 0;
@@ -195,6 +204,7 @@ export class JsonRecordCutter {
     const records = parseRun(run, first, members);
     this.#records += count;
     this.#onRaw(records, first);
+    this.#plain?.learn(run, records);
   }
 
   #noRecord(byte: number): Error {

@@ -76,7 +76,7 @@ function idOf(dimensions: WireRecord["dimensions"], key: string, index: number):
   return id;
 }
 
-type FromWireRecord = ReturnType<typeof wireRecordReader>;
+export type FromWireRecord = ReturnType<typeof wireRecordReader>;
 type ToRecords = (raw: readonly unknown[], first: number) => UsageRecord[];
 
 export function eachOf(fromWireRecord: FromWireRecord): ToRecords {

@@ -121,6 +121,7 @@ class RowEncoder<Row extends NumberedRow> {
     const bucketBytes = isDate ? 4 : 8;
     const rowBytes = 2 + 3 * 4 + 4 + bucketBytes + 8;
     let buffer = this.#buffer;
+    let view = viewOf(buffer);
     let at = this.#at;
     for (const row of rows) {
       this.#passing?.add(row);
@@ -128,19 +129,22 @@ class RowEncoder<Row extends NumberedRow> {
       if (at + rowBytes > BUFFER_BYTES) {
         yield buffer.subarray(0, at);
         buffer = Buffer.allocUnsafe(BUFFER_BYTES);
+        view = viewOf(buffer);
         at = 0;
       }
-      at = buffer.writeInt16BE(3, at);
-      at = buffer.writeInt32BE(4, at);
-      at = buffer.writeInt32BE(id, at);
-      at = buffer.writeInt32BE(bucketBytes, at);
+      view.setInt16(at, 3);
+      view.setInt32(at + 2, 4);
+      view.setInt32(at + 6, id);
+      view.setInt32(at + 10, bucketBytes);
       const hours = bucketHour - POSTGRES_EPOCH_HOURS;
-      if (isDate) at = buffer.writeInt32BE(hours / 24, at);
-      else at = buffer.writeBigInt64BE(BigInt(hours) * MICROSECONDS_PER_HOUR, at);
-      at = buffer.writeInt32BE(8, at);
+      if (isDate) view.setInt32(at + 14, hours / 24);
+      else view.setBigInt64(at + 14, BigInt(hours) * MICROSECONDS_PER_HOUR);
+      at += 14 + bucketBytes;
+      view.setInt32(at, 8);
       // Counts are safe integers, so the high word is below 2^21.
-      at = buffer.writeInt32BE(Math.floor(traces / 2 ** 32), at);
-      at = buffer.writeUInt32BE(traces % 2 ** 32, at);
+      view.setInt32(at + 4, Math.floor(traces / 2 ** 32));
+      view.setUint32(at + 8, traces % 2 ** 32);
+      at += 12;
       this.rows++;
     }
     this.#buffer = buffer;
@@ -150,4 +154,8 @@ class RowEncoder<Row extends NumberedRow> {
   rest(): Buffer {
     return this.#buffer.subarray(0, this.#at);
   }
+}
+
+function viewOf({ buffer, byteOffset, byteLength }: Buffer): DataView {
+  return new DataView(buffer, byteOffset, byteLength);
 }
