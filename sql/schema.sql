@@ -485,7 +485,7 @@ CREATE TABLE usage.invoice (
   replaced_at timestamp with time zone,
   CONSTRAINT invoice_pkey PRIMARY KEY (invoice_id),
   CONSTRAINT invoice_source_id_fkey FOREIGN KEY (source_id) REFERENCES usage.source(source_id),
-  CONSTRAINT invoice_file_form_known CHECK ((file_form = ANY (ARRAY['pdf'::text, 'csv'::text, 'xlsx'::text, 'json'::text, 'focus'::text, 'text'::text, 'typed'::text]))),
+  CONSTRAINT invoice_file_form_known CHECK ((file_form = ANY (ARRAY['pdf'::text, 'csv'::text, 'xlsx'::text, 'json'::text, 'focus'::text, 'text'::text]))),
   CONSTRAINT invoice_status_known CHECK ((status = ANY (ARRAY['open'::text, 'issued'::text, 'voided'::text])))
 );
 
@@ -2552,6 +2552,12 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   parts tstzmultirange,
 --   starts timestamp with time zone[],
 --   reconciled_at timestamp with time zone[]
+-- )
+
+-- VIEW usage.invoice_workspace (
+--   source_id smallint,
+--   workspace text,
+--   name text
 -- )
 
 -- VIEW usage.kept_meter (

@@ -15,6 +15,14 @@ LEFT JOIN LATERAL (
 ) t ON true
 WHERE i.replaced_at IS NULL;
 
+-- Names of workspaces, also of those that no sync loads.
+CREATE OR REPLACE VIEW usage.invoice_workspace AS
+SELECT source_id, workspace_id AS workspace, workspace_name AS name FROM usage.shown_workspace
+UNION ALL
+SELECT u.source_id, u.workspace, max(u.name) FROM usage.unloaded_workspace u
+WHERE NOT EXISTS (SELECT FROM usage.shown_workspace w WHERE w.source_id = u.source_id AND w.workspace_id = u.workspace)
+GROUP BY u.source_id, u.workspace;
+
 CREATE OR REPLACE VIEW reporting_detail.invoice_comparison AS
 SELECT i.slug AS source_id, i.issuer, i.number AS invoice_number, c.place AS cause_number, i.status, i.issued_on,
        i.currency, i.total AS invoice_total, i.bill AS bill_total, (i.total - i.bill)::numeric(38, 10) AS difference, c.cause, c.why,
@@ -135,7 +143,7 @@ AS $$
     SELECT * FROM charged
     UNION ALL
     -- The part of the total that no line has.
-    SELECT NULL, i.total - coalesce((SELECT sum(c.amount) FROM charged c), 0), NULL, NULL, NULL, '', 'usage'
+    SELECT 0, i.total - coalesce((SELECT sum(c.amount) FROM charged c), 0), NULL, NULL, NULL, '', 'usage'
     FROM compared i
   ),
   period AS (
@@ -184,7 +192,7 @@ AS $$
            sum(coalesce(w.weight, 1)) OVER (line ORDER BY w.owner, w.cost_center) AS ends,
            sum(coalesce(w.weight, 1)) OVER line AS whole
     FROM line l
-    LEFT JOIN weighed w ON w.line_number IS NOT DISTINCT FROM l.line_number AND w.weight > 0
+    LEFT JOIN weighed w ON w.line_number = l.line_number AND w.weight > 0
     WHERE l.amount <> 0
     WINDOW line AS (PARTITION BY l.line_number)
   ),
@@ -207,8 +215,8 @@ $$;
 
 CREATE OR REPLACE VIEW reporting_detail.fct_invoice_owner AS
 SELECT i.slug AS source_id, i.issuer, i.number AS invoice_number, i.status, i.issued_on, i.currency, p.owner,
-       p.cost_center, coalesce(p.line_number, 0) AS line_number,
-       CASE WHEN p.line_number IS NULL THEN 'Total less all lines' ELSE concat_ws(', ', u.line_text, l.line_text) END
+       p.cost_center, p.line_number,
+       CASE WHEN p.line_number = 0 THEN 'Total less all lines' ELSE concat_ws(', ', u.line_text, l.line_text) END
          AS line_text,
        l.kind, p.amount::numeric(38, 10) AS amount, i.settled_at
 FROM usage.compared_invoice i

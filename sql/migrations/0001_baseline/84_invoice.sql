@@ -20,7 +20,7 @@ CREATE TABLE usage.invoice (
   total numeric(38, 10) NOT NULL,
   file_name text NOT NULL,
   file_form text NOT NULL
-    CONSTRAINT invoice_file_form_known CHECK (file_form IN ('pdf', 'csv', 'xlsx', 'json', 'focus', 'text', 'typed')),
+    CONSTRAINT invoice_file_form_known CHECK (file_form IN ('pdf', 'csv', 'xlsx', 'json', 'focus', 'text')),
   file bytea NOT NULL,
   -- SHA-256 of the file.
   file_digest bytea NOT NULL,

@@ -9,8 +9,8 @@ import { linesOf, tableOf, toTheRight } from "../../terminal/output.ts";
 import { inSession, type Session } from "../../terminal/session.ts";
 import { asCsv } from "../export/table-file.ts";
 import { asWorkbook } from "../export/workbook-file.ts";
-import { chargeBack, ledgerTable, PAYABLE, statementTable, sumsByOwner } from "./charge-back.ts";
-import { invoiceNumbered } from "./explain-invoice.ts";
+import { ledgerTable, PAYABLE, readStatement, statementTable, sumsByOwner } from "./charge-back.ts";
+import { explainInvoice, invoiceNumbered } from "./explain-invoice.ts";
 
 export const chargeBackExamples = [
   ["invoice charge-back INV-2026-11", "what each team pays of it"],
@@ -44,7 +44,8 @@ async function run({ output, ...session }: Session, flags: Flags, number = ""): 
   const accounts = flags.ledger === undefined ? undefined : await readAccounts(flags.ledger);
   const store = await session.migratedStore();
   const invoice = await invoiceNumbered(store.db, { number, source: flags.source });
-  const parts = await chargeBack(store, invoice, flags);
+  await explainInvoice(store, invoice);
+  const parts = await readStatement(store.db, invoice, flags);
   const { currency } = invoice;
   if (accounts !== undefined) process.stdout.write(asCsv(ledgerTable(invoice, parts, accounts)));
   else if (flags.csv) process.stdout.write(asCsv(statementTable(invoice, parts)));

@@ -1,27 +1,24 @@
 import { UsageError } from "../../core/base/errors.ts";
 import { type Amount, amountOf, amountText } from "../../core/domain/usage/amount.ts";
-import type { Store } from "../../core/store/db/database.ts";
+import type { Database } from "../../core/store/db/database.ts";
 import { type Cell, dayCell, decimalCell, type Table } from "../export/table-file.ts";
 import { NO_COST_CENTER } from "../owners/owner.ts";
 import { type ChargedPart, chargedParts } from "./charge-back.store.ts";
-import { explainInvoice } from "./explain-invoice.ts";
 import type { FoundInvoice } from "./match.store.ts";
 
 /** What one owner pays, or all of them. Errors: `invoice_not_issued`, `owner_unknown`. */
-export async function chargeBack(
-  store: Store,
-  invoice: FoundInvoice,
+export async function readStatement(
+  db: Database,
+  { number, invoiceId, status }: FoundInvoice,
   { owner }: { owner?: string | undefined },
 ): Promise<ChargedPart[]> {
-  const { number, invoiceId } = invoice;
-  if (invoice.status === "voided")
+  if (status === "voided")
     throw new UsageError({
       code: "invoice_not_issued",
       message: `Invoice ${number} is voided, so nobody is charged for it.`,
       next: "Charge back the invoice that replaces it.",
     });
-  await explainInvoice(store, invoice);
-  const parts = await chargedParts(store.db, invoiceId);
+  const parts = await chargedParts(db, invoiceId);
   const own = parts.filter((part) => owner === undefined || part.owner === owner);
   if (own.length > 0 || owner === undefined) return own;
   throw new UsageError({

@@ -1,21 +1,12 @@
 import { UsageError } from "../../core/base/errors.ts";
 import { nearest } from "../../core/base/spelling.ts";
-import { amountText } from "../../core/domain/usage/amount.ts";
 import type { Database, Store } from "../../core/store/db/database.ts";
-import { inSnapshot } from "../../core/store/db/snapshot.ts";
 import { type Actor, recordAction } from "../../core/store/work/operator-actions.ts";
-import { type Explanation, explain } from "./explain.ts";
+import { type Comparison, readComparison } from "./comparison.store.ts";
+import { explain } from "./explain.ts";
 import { type FoundInvoice, findInvoices, keepMatch, readMatchInputs } from "./match.store.ts";
-import type { MatchInputs } from "./match-inputs.ts";
-import { keepSettlement, type Settlement, settlementOf } from "./settlements.store.ts";
-
-export interface ExplainedInvoice {
-  readonly source: string;
-  readonly inputs: MatchInputs;
-  readonly found: Explanation;
-  /** Null: nobody has settled it. */
-  readonly settlement: Settlement | null;
-}
+import type { Suggestion } from "./match.ts";
+import { keepSettlement } from "./settlements.store.ts";
 
 /** The current version of an invoice. Errors: `invoice_unknown`, `invoice_ambiguous`. */
 export async function invoiceNumbered(
@@ -43,27 +34,33 @@ export async function invoiceNumbered(
   });
 }
 
-/** Explains an invoice by the figures of one instant, and stores nothing. */
-export async function readExplanation(
-  db: Database,
-  { invoiceId, source }: FoundInvoice,
-): Promise<ExplainedInvoice> {
-  return inSnapshot(db, async (at) => {
-    const inputs = await readMatchInputs(at, invoiceId);
-    return { source, inputs, found: explain(inputs), settlement: await settlementOf(at, invoiceId) };
+export function notCompared(number: string): UsageError {
+  return new UsageError({
+    code: "invoice_not_compared",
+    message: `Invoice ${number} was never compared with our bill.`,
+    next: `Run \`usage-etl invoice explain ${number}\`. The service does it every night.`,
   });
 }
 
-/** Explains an invoice, and stores the match with its inputs. */
-export async function explainInvoice(store: Store, invoice: FoundInvoice): Promise<ExplainedInvoice> {
-  return store.transaction(
-    async ({ db }) => {
-      const explained = await readExplanation(db, invoice);
-      await keepMatch(db, explained.inputs, explained.found);
-      return explained;
-    },
-    { isOneInstant: true },
-  );
+/** Explains an invoice by the figures of one instant, and stores the match with its inputs. */
+export async function explainInvoice(
+  store: Store,
+  invoice: FoundInvoice,
+): Promise<Comparison & { readonly suggestions: readonly Suggestion[] }> {
+  return store.transaction(({ db }) => compare(db, invoice), { isOneInstant: true });
+}
+
+async function compare(db: Database, invoice: FoundInvoice) {
+  const inputs = await readMatchInputs(db, invoice.invoiceId);
+  const found = explain(inputs);
+  const matchId = await keepMatch(db, inputs, found);
+  return { ...(await comparisonOf(db, invoice)), matchId, suggestions: found.suggestions };
+}
+
+async function comparisonOf(db: Database, invoice: FoundInvoice): Promise<Comparison> {
+  const compared = await readComparison(db, invoice);
+  if (compared === undefined) throw new Error(`invoice ${invoice.invoiceId} has no match`);
+  return compared;
 }
 
 /**
@@ -74,8 +71,8 @@ export async function settleInvoice(
   store: Store,
   invoice: FoundInvoice,
   { reason, by }: { reason: string | null; by: Actor },
-): Promise<ExplainedInvoice> {
-  const { invoiceId, number, sourceId, status } = invoice;
+): Promise<Comparison> {
+  const { invoiceId, number, sourceId, status, currency } = invoice;
   if (status !== "issued")
     throw new UsageError({
       code: "invoice_not_issued",
@@ -84,33 +81,27 @@ export async function settleInvoice(
     });
   return store.transaction(
     async ({ db }) => {
-      const explained = await readExplanation(db, invoice);
-      const { found, settlement } = explained;
-      const amount = `${amountText(found.remainder)} ${found.currency}`;
-      if (found.remainder !== 0n && reason === null)
+      const { matchId, remainder, settlement } = await compare(db, invoice);
+      const amount = `${remainder} ${currency}`;
+      if (remainder !== "0" && reason === null)
         throw new UsageError({
           code: "settle_reason_missing",
           message: `${amount} of invoice ${number} is not explained.`,
           next: `Run \`usage-etl invoice explain ${number}\`. To accept the amount, add --reason TEXT.`,
         });
-      const matchId = await keepMatch(db, explained.inputs, found);
-      if (
-        settlement !== null &&
-        settlement.matchId === matchId &&
-        (reason ?? settlement.reason) === settlement.reason
-      )
-        return explained;
-      if (settlement !== null && reason === null)
+      const isSame = settlement?.matchId === matchId && (reason ?? settlement.reason) === settlement.reason;
+      if (settlement !== null && !isSame && reason === null)
         throw new UsageError({
           code: "invoice_settled",
           message: `Invoice ${number} was settled on ${settlement.settledAt.slice(0, 10)} by ${settlement.settledBy}. Its explanation has changed since.`,
           next: "To correct the settlement, add --reason TEXT. The first one stays in the history.",
         });
-      const settledBy = by.name ?? by.via;
-      await keepSettlement(db, { invoiceId, matchId, reason, settledBy });
-      const detail = `${number}: ${amount} not explained${reason === null ? "" : `. ${reason}`}`;
-      await recordAction(db, by, { sourceId, action: "invoice.settle", detail });
-      return { ...explained, settlement: await settlementOf(db, invoiceId) };
+      if (!isSame) {
+        await keepSettlement(db, { invoiceId, matchId, reason, settledBy: by.name ?? by.via });
+        const detail = `${number}: ${amount} not explained${reason === null ? "" : `. ${reason}`}`;
+        await recordAction(db, by, { sourceId, action: "invoice.settle", detail });
+      }
+      return comparisonOf(db, invoice);
     },
     { isOneInstant: true },
   );

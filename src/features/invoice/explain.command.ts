@@ -4,6 +4,7 @@ import { recordAction } from "../../core/store/work/operator-actions.ts";
 import { EXIT } from "../../terminal/exit.ts";
 import { withSource } from "../../terminal/options.ts";
 import { commandActor, inSession, type Session } from "../../terminal/session.ts";
+import { readMatchLines } from "./comparison.store.ts";
 import { explainInvoice, invoiceNumbered, settleInvoice } from "./explain-invoice.ts";
 import { describeExplanation, explanationData, settlementText } from "./explanation.ts";
 import { SHIPPED_RULES } from "./rule.ts";
@@ -45,10 +46,14 @@ async function explain(
   number = "",
 ): Promise<number> {
   const store = await session.migratedStore();
-  const explained = await explainInvoice(store, await invoiceNumbered(store.db, { number, source }));
-  output.data(explanationData(explained), () => describeExplanation(explained, { lines }));
-  const isOpen = explained.settlement === null && explained.found.unexplained.some((one) => !one.isTolerated);
-  return isOpen ? EXIT.mismatch : EXIT.done;
+  const invoice = await invoiceNumbered(store.db, { number, source });
+  const { suggestions, ...compared } = await explainInvoice(store, invoice);
+  const all = lines || output.json ? await readMatchLines(store.db, invoice) : undefined;
+  output.data({ ...explanationData(compared), lines: all, suggestions }, () =>
+    describeExplanation(compared, { lines: all, suggestions }),
+  );
+  const isOpen = compared.causes.some(({ cause, isTolerated }) => cause === "unexplained" && !isTolerated);
+  return compared.settlement === null && isOpen ? EXIT.mismatch : EXIT.done;
 }
 
 async function settle(

@@ -1,12 +1,11 @@
 import { counted } from "../../core/base/printable.ts";
 import { daysText } from "../../core/domain/months/month.ts";
-import type { Days } from "../../core/domain/time/days.ts";
-import { type Amount, amountShown, amountText } from "../../core/domain/usage/amount.ts";
+import { amountOf, amountShown } from "../../core/domain/usage/amount.ts";
 import { linesOf, tableOf, toTheRight } from "../../terminal/output.ts";
-import type { Cause, NamedCause, Unexplained } from "./explain.ts";
-import type { ExplainedInvoice } from "./explain-invoice.ts";
-import { LINE_STATES, type LineState, type MatchedLine } from "./match.ts";
-import type { WhyNot } from "./match-inputs.ts";
+import { csvCell } from "../export/table-file.ts";
+import type { Comparison, StoredCause, StoredMatchLine } from "./comparison.store.ts";
+import type { Cause, Unexplained } from "./explain.ts";
+import { LINE_STATES, type LineState, type Suggestion } from "./match.ts";
 
 const CAUSE_WORDS: Readonly<Record<Cause, string>> = {
   rounding: "rounding of each line to the currency's smallest unit",
@@ -52,41 +51,32 @@ const STATE_WORDS: Readonly<Record<LineState, string>> = {
   not_comparable: "not comparable",
 };
 
-/** One row of an explanation: a cause, or a part of the remainder. */
-export interface ExplanationRow {
+/** A cause in words. */
+export interface CauseRow {
   readonly why: string;
   readonly what: string;
   readonly period: string;
-  readonly quantity: Amount | null;
-  readonly amount: Amount;
-  readonly isExplained: boolean;
+  /** Exact decimals. */
+  readonly quantity: string | null;
+  readonly amount: string;
 }
 
-export function causeRows({ inputs, found }: ExplainedInvoice): ExplanationRow[] {
-  const names = new Map([
-    ...inputs.unread.map((one) => [one.workspaceId, one.name] as const),
-    ...inputs.workspaces.map((one) => [one.id, one.name] as const),
-  ]);
-  const texts = new Map(inputs.lines.map((line) => [line.lineNumber, line.text]));
-  const whatOf = ({ sku, workspaceId, lineNumber }: NamedCause | Unexplained) =>
-    [
-      sku,
-      workspaceId === null ? null : (names.get(workspaceId) ?? workspaceId),
-      lineNumber === null ? null : `line ${lineNumber}${sku === null ? `, ${texts.get(lineNumber)}` : ""}`,
-    ]
-      .filter((part) => part !== null)
-      .join(", ");
-  const rowOf = (one: NamedCause | Unexplained, why: string, isExplained: boolean): ExplanationRow => ({
-    ...{ why, what: whatOf(one), period: one.period === null ? "" : daysText(one.period) },
-    ...{ quantity: one.quantity, amount: one.amount, isExplained },
+export function causeRows({ causes }: Pick<Comparison, "causes">): CauseRow[] {
+  return causes.map((one) => {
+    const { sku, workspaceId, workspaceName, lineNumber, lineText, quantity, amount } = one;
+    const line = lineNumber === null ? null : `line ${lineNumber}${sku === null ? `, ${lineText}` : ""}`;
+    return {
+      why: causeText(one),
+      what: [sku, workspaceName ?? workspaceId, line].filter((part) => part !== null).join(", "),
+      period: periodText(one),
+      quantity,
+      amount,
+    };
   });
-  return [
-    ...found.causes.map((one) => rowOf(one, causeText(one), true)),
-    ...found.unexplained.map((one) => rowOf(one, `NOT EXPLAINED: ${WHY_WORDS[one.why]}`, false)),
-  ];
 }
 
-function causeText({ cause, days }: NamedCause): string {
+function causeText({ cause, why, days }: StoredCause): string {
+  if (cause === "unexplained") return `NOT EXPLAINED: ${why === null ? "" : WHY_WORDS[why]}`;
   if (days === null) return CAUSE_WORDS[cause];
   const parts = [
     days.notLoaded > 0 && `${counted(days.notLoaded, "day")} not loaded`,
@@ -95,39 +85,49 @@ function causeText({ cause, days }: NamedCause): string {
   return `${parts.filter(Boolean).join(", ")} here`;
 }
 
-export function stateText({ state, why }: Pick<MatchedLine, "state" | "why">): string {
-  return why === null ? STATE_WORDS[state] : `${STATE_WORDS[state]}: ${WHY_WORDS[why as WhyNot]}`;
+function periodText({ periodStart, periodEnd }: Pick<StoredCause, "periodStart" | "periodEnd">): string {
+  return periodStart === null || periodEnd === null ? "" : daysText({ from: periodStart, to: periodEnd });
 }
+
+export function stateText({ state, why }: Pick<StoredMatchLine, "state" | "why">): string {
+  return why === null ? STATE_WORDS[state] : `${STATE_WORDS[state]}: ${WHY_WORDS[why]}`;
+}
+
+export const shown = (decimal: string | null) => (decimal === null ? "" : amountShown(amountOf(decimal)));
 
 /** The difference in a sentence, such as `The invoice is 424.09 USD higher than our bill.` */
-export function differenceText({ found: { total, bill, currency } }: ExplainedInvoice): string {
-  const difference = total - bill;
-  const parts = `${amountShown(total)} ${currency}; our bill of the same usage, ${amountShown(bill)} ${currency}`;
-  if (difference === 0n) return `${parts}. They are equal.`;
-  const [size, word] = difference > 0n ? [difference, "higher"] : [-difference, "lower"];
-  return `${parts}. The invoice is ${amountShown(size)} ${currency} ${word}.`;
+export function differenceText({ total, bill, difference, invoice: { currency } }: Comparison): string {
+  const parts = `${shown(total)} ${currency}; our bill of the same usage, ${shown(bill)} ${currency}`;
+  if (difference === "0") return `${parts}. They are equal.`;
+  const word = difference.startsWith("-") ? "lower" : "higher";
+  return `${parts}. The invoice is ${shown(difference.replace("-", ""))} ${currency} ${word}.`;
 }
 
-export function settlementText({ settlement, found }: ExplainedInvoice): string | undefined {
+export function settlementText({ settlement, remainder, invoice }: Comparison): string | undefined {
   if (settlement === null) return undefined;
-  const { settledAt, settledBy, reason, remainder } = settlement;
+  const { settledAt, settledBy, reason, remainder: accepted } = settlement;
   const changed =
-    remainder === amountText(found.remainder)
+    accepted === remainder
       ? ""
-      : ` Since then the part that is not explained has changed from ${remainder} to ${amountText(found.remainder)} ${found.currency}.`;
+      : ` Since then the part that is not explained has changed from ${accepted} to ${remainder} ${invoice.currency}.`;
   return `Settled on ${settledAt.slice(0, 10)} by ${settledBy}${reason === null ? "" : `: ${reason}`}.${changed}`;
 }
 
-export function describeExplanation(explained: ExplainedInvoice, { lines }: { lines: boolean }): string {
-  const { inputs, found } = explained;
-  const { number, issuer, issuedOn, status } = inputs.invoice;
-  const rows = causeRows(explained);
+export function describeExplanation(
+  compared: Comparison,
+  {
+    lines,
+    suggestions,
+  }: { lines: readonly StoredMatchLine[] | undefined; suggestions: readonly Suggestion[] },
+): string {
+  const { number, issuer, issuedOn, status, currency } = compared.invoice;
+  const rows = causeRows(compared);
   const counts = LINE_STATES.flatMap((state) => {
-    const count = found.lines.filter((line) => line.state === state).length;
-    return count === 0 ? [] : [`${count} ${STATE_WORDS[state]}`];
+    const count = compared.lineCounts[state];
+    return count === undefined ? [] : [`${count} ${STATE_WORDS[state]}`];
   });
   return linesOf(
-    `Invoice ${number} of ${issuer}${issuedOn === null ? "" : `, issued ${issuedOn}`}${status === "issued" ? "" : ` (${status})`}: ${differenceText(explained)}`,
+    `Invoice ${number} of ${issuer}${issuedOn === null ? "" : `, issued ${issuedOn}`}${status === "issued" ? "" : ` (${status})`}: ${differenceText(compared)}`,
     rows.length > 0 &&
       tableOf(rows, {
         why: "why",
@@ -135,72 +135,44 @@ export function describeExplanation(explained: ExplainedInvoice, { lines }: { li
         period: rows.some(({ period }) => period !== "") && "period",
         "usage more":
           rows.some(({ quantity }) => quantity !== null) &&
-          toTheRight(rows, ({ quantity }) => (quantity === null ? "" : amountShown(quantity))),
-        [`higher by, ${found.currency}`]: toTheRight(rows, ({ amount }) => amountShown(amount)),
+          toTheRight(rows, ({ quantity }) => shown(quantity)),
+        [`higher by, ${currency}`]: toTheRight(rows, ({ amount }) => shown(amount)),
       }),
-    `Not explained: ${amountShown(found.remainder)} ${found.currency}.`,
-    settlementText(explained),
-    `Lines: ${counts.join(", ")}.${lines ? "" : " --lines shows them."}`,
-    lines && describeLines(explained),
-    found.suggestions.map(
+    `Not explained: ${shown(compared.remainder)} ${currency}.`,
+    settlementText(compared),
+    `Lines: ${counts.join(", ")}.${lines === undefined ? " --lines shows them." : ""}`,
+    lines && describeLines(lines),
+    suggestions.map(
       ({ text, quantity, measure, sku, period }) =>
-        `"${text}" has exactly our usage of ${measure} in ${daysText(period)} (${quantity}). If it charges that, add this rule: ${[text, measure, sku].map(cell).join(",")}`,
+        `"${text}" has exactly our usage of ${measure} in ${daysText(period)} (${quantity}). If it charges that, add this rule: ${[text, measure, sku].map((cell) => csvCell(cell)).join(",")}`,
     ),
   );
 }
 
-function cell(text: string): string {
-  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
-function describeLines({ inputs, found }: ExplainedInvoice): string {
-  const invoiced = new Map(inputs.lines.map((line) => [line.lineNumber, line]));
-  const names = new Map(inputs.workspaces.map(({ id, name }) => [id, name]));
-  const lineOf = ({ lineNumber }: MatchedLine) =>
-    lineNumber === null ? undefined : invoiced.get(lineNumber);
-  const shown = (amount: Amount | null) => (amount === null ? "" : amountShown(amount));
-  const right = (value: (line: MatchedLine) => string) => toTheRight(found.lines, value);
-  return tableOf(found.lines, {
+function describeLines(lines: readonly StoredMatchLine[]): string {
+  const right = (key: "quantity" | "unitPrice" | "amount" | "quantityHere" | "unitPriceHere" | "costHere") =>
+    toTheRight(lines, (line) => shown(line[key]));
+  return tableOf(lines, {
     line: ({ lineNumber }) => lineNumber ?? "-",
-    text: (line) =>
-      [lineOf(line)?.sumText, lineOf(line)?.text].filter((part) => part != null).join(", ") ||
-      (line.sku ?? ""),
-    workspace: ({ workspaceId }) => (workspaceId === null ? "" : (names.get(workspaceId) ?? workspaceId)),
-    quantity: right((line) => lineOf(line)?.quantity ?? ""),
-    price: right((line) => lineOf(line)?.unitPrice ?? ""),
-    amount: right((line) => lineOf(line)?.amount ?? ""),
-    "quantity here": right(({ quantityHere }) => shown(quantityHere)),
-    "price here": right(({ unitPriceHere }) => shown(unitPriceHere)),
-    "cost here": right(({ costHere }) => shown(costHere)),
+    text: "text",
+    workspace: ({ workspaceId, workspaceName }) => workspaceName ?? workspaceId ?? "",
+    quantity: right("quantity"),
+    price: right("unitPrice"),
+    amount: right("amount"),
+    "quantity here": right("quantityHere"),
+    "price here": right("unitPriceHere"),
+    "cost here": right("costHere"),
     state: stateText,
   });
 }
 
 /** Decimals are texts. */
-export function explanationData({ source, inputs, found, settlement }: ExplainedInvoice) {
-  const { number, issuer, issuedOn, status } = inputs.invoice;
-  const text = (amount: Amount | null) => (amount === null ? null : amountText(amount));
-  const periodOf = (period: Days | null) => ({
-    periodStart: period?.from ?? null,
-    periodEnd: period?.to ?? null,
-  });
-  return {
-    ...{ source, number, issuer, issuedOn, status, currency: found.currency },
-    ...{ total: text(found.total), bill: text(found.bill), difference: text(found.total - found.bill) },
-    causes: found.causes.map(({ period, quantity, amount, ...one }) => ({
-      ...{ ...one, ...periodOf(period), quantity: text(quantity), amount: text(amount) },
-    })),
-    remainder: text(found.remainder),
-    unexplained: found.unexplained.map(({ period, quantity, amount, ...one }) => ({
-      ...{ ...one, ...periodOf(period), quantity: text(quantity), amount: text(amount) },
-    })),
-    lines: found.lines.map(
-      ({ period, billed: _, rule: __, quantityHere, unitPriceHere, costHere, ...one }) => ({
-        ...{ ...one, ...periodOf(period), quantityHere: text(quantityHere) },
-        ...{ unitPriceHere: text(unitPriceHere), costHere: text(costHere) },
-      }),
-    ),
-    suggestions: found.suggestions.map(({ period, ...one }) => ({ ...one, ...periodOf(period) })),
-    settlement,
-  };
+export function explanationData(compared: Comparison) {
+  const { invoice, causes, lineCounts, settlement, ...amounts } = compared;
+  const { invoiceId: _, sourceId: __, ...about } = invoice;
+  const of = (isExplained: boolean) =>
+    causes
+      .filter(({ cause }) => (cause !== "unexplained") === isExplained)
+      .map(({ lineText: ___, ...one }) => one);
+  return { ...about, ...amounts, causes: of(true), unexplained: of(false), lineCounts, settlement };
 }

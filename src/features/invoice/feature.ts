@@ -10,13 +10,15 @@ export const invoice: Feature = {
   },
   jobs: async () => (await import("./explain.job.ts")).invoiceJobs,
   pages: async () => {
-    const [{ addInvoices }, { addExplanation }] = await Promise.all([
+    const [{ addInvoices }, { addExplanation }, { addStatements }] = await Promise.all([
       import("./invoices.page.ts"),
       import("./explain.page.ts"),
+      import("./statement.page.ts"),
     ]);
     return (web) => {
       addInvoices(web);
       addExplanation(web);
+      addStatements(web);
     };
   },
 };

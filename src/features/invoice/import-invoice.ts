@@ -11,9 +11,10 @@ import {
   addInvoice,
   type InvoiceSource,
   invoiceSources,
+  type ListedInvoice,
+  listInvoices,
   readInvoices,
   replaceInvoice,
-  type StoredInvoice,
 } from "./invoices.store.ts";
 import { findInvoices } from "./match.store.ts";
 import { type FileForm, type GivenFile, readInvoices as readFile } from "./read-file.ts";
@@ -24,6 +25,8 @@ type InvoiceState = "new" | "unchanged" | "changed";
 
 interface PreviewedInvoice extends Reading {
   readonly state: InvoiceState;
+  /** Id of the stored version. */
+  readonly replaces: number | undefined;
 }
 
 /** What an import would store. Nothing is stored yet. */
@@ -55,7 +58,7 @@ export async function previewInvoices(
     likelyIssuer: source.issuer ?? undefined,
     workspaces: source.workspaces.flatMap(({ id, name }) => [id, ...(name === null ? [] : [name])]),
   });
-  const stored = await readInvoices(db, { source: source.source });
+  const stored = await listInvoices(db, source.source);
   for (const { invoice, fields } of readings) {
     const why = foreignAccount(invoice, {
       source,
@@ -76,12 +79,7 @@ export async function previewInvoices(
   const keys = readings.map(({ invoice }) => keyOf(invoice));
   const twice = keys.find((key, at) => keys.indexOf(key) < at);
   refuseGiven(file.name, twice === undefined ? [] : [`it has two invoices ${twice}`]);
-  return {
-    source,
-    file,
-    form,
-    invoices: readings.map((reading) => ({ ...reading, state: stateOf(reading.invoice, stored) })),
-  };
+  return { source, file, form, invoices: await withStates(db, source, readings) };
 }
 
 function chosen(sources: readonly InvoiceSource[], slug: string | undefined): InvoiceSource {
@@ -113,7 +111,7 @@ function foreignAccount(
   }: {
     source: InvoiceSource;
     sources: readonly InvoiceSource[];
-    stored: readonly StoredInvoice[];
+    stored: readonly ListedInvoice[];
     acceptAccount: boolean;
   },
 ): string | undefined {
@@ -142,13 +140,21 @@ function foreignAccount(
 
 const keyOf = ({ issuer, number }: Pick<Invoice, "issuer" | "number">) => `${number} of ${issuer}`;
 
-const currentOf = (invoice: Invoice, stored: readonly StoredInvoice[]) =>
-  stored.find((one) => keyOf(one) === keyOf(invoice));
-
-function stateOf(invoice: Invoice, stored: readonly StoredInvoice[]): InvoiceState {
-  const current = currentOf(invoice, stored);
-  if (current === undefined) return "new";
-  return contentOf(current) === contentOf(invoice) ? "unchanged" : "changed";
+async function withStates(
+  db: Database,
+  { source }: InvoiceSource,
+  readings: readonly Reading[],
+): Promise<PreviewedInvoice[]> {
+  const found: PreviewedInvoice[] = [];
+  for (const reading of readings) {
+    const { invoice } = reading;
+    const versions = await readInvoices(db, { source, number: invoice.number });
+    const current = versions.find((one) => keyOf(one) === keyOf(invoice));
+    const isSame = current !== undefined && contentOf(current) === contentOf(invoice);
+    const state = current === undefined ? "new" : isSame ? "unchanged" : "changed";
+    found.push({ ...reading, state, replaces: current?.invoiceId });
+  }
+  return found;
 }
 
 /** Everything but where it was read. */
@@ -214,14 +220,12 @@ export async function importInvoices(
   const added = await store.transaction(async ({ db }) => {
     await lockSource(db, source.sourceId);
     // Another import may have stored it since the preview.
-    const stored = await readInvoices(db, { source: source.source });
-    const invoices = preview.invoices.map((one) => ({ ...one, state: stateOf(one.invoice, stored) }));
+    const invoices = await withStates(db, source, preview.invoices);
     refuseOpen({ ...preview, invoices }, options);
     const ids: number[] = [];
-    for (const { invoice, state, differences } of invoices) {
+    for (const { invoice, state, differences, replaces } of invoices) {
       if (state === "unchanged") continue;
-      const replaced = currentOf(invoice, stored);
-      if (replaced !== undefined) await replaceInvoice(db, replaced.invoiceId);
+      if (replaces !== undefined) await replaceInvoice(db, replaces);
       const accepted = differences.length === 0 ? null : (options.acceptDifference?.trim() ?? null);
       const by = options.by.name ?? "an operator";
       ids.push(
@@ -234,7 +238,7 @@ export async function importInvoices(
         }),
       );
       const { total, currency } = invoice;
-      const did = replaced === undefined ? "" : ", replaced";
+      const did = replaces === undefined ? "" : ", replaced";
       const why = accepted === null ? "" : `; ${differences.join("; ")}: ${accepted}`;
       await recordAction(db, options.by, {
         sourceId: source.sourceId,

@@ -31,7 +31,10 @@ export function previewData({ source, file, form, invoices }: InvoicePreview, st
     file: file.name,
     form,
     stored,
-    invoices: invoices.map(({ invoice, ...read }) => ({ ...read, invoice: invoiceData(invoice) })),
+    invoices: invoices.map(({ invoice, replaces: _, ...read }) => ({
+      ...read,
+      invoice: invoiceData(invoice),
+    })),
   };
 }
 

@@ -3,16 +3,18 @@ import { UsageError } from "../../core/base/errors.ts";
 import { readGiven } from "../../core/base/given-file.ts";
 import { counted } from "../../core/base/printable.ts";
 import { nearest } from "../../core/base/spelling.ts";
+import { amountText } from "../../core/domain/usage/amount.ts";
 import { withSource } from "../../terminal/options.ts";
 import { instant, tableOf, toTheRight } from "../../terminal/output.ts";
 import { commandActor, inSession, type Session } from "../../terminal/session.ts";
 import { chargeBackExamples, defineChargeBack } from "./charge-back.command.ts";
 import { FIELDS, type Field } from "./draft.ts";
 import { defineExplain, explainExamples } from "./explain.command.ts";
+import { invoiceNumbered } from "./explain-invoice.ts";
 import { importInvoices, previewInvoices, refuseOpen } from "./import-invoice.ts";
 import { describePreview, describeStored, invoiceData, previewData } from "./invoice-report.ts";
 import { moneyShown } from "./invoice-sums.ts";
-import { readInvoices } from "./invoices.store.ts";
+import { listInvoices, readInvoices } from "./invoices.store.ts";
 import { givenFile, mappingOf } from "./read-file.ts";
 import { DATE_ORDERS, type DateOrder } from "./written-date.ts";
 import type { DecimalSign } from "./written-number.ts";
@@ -138,9 +140,13 @@ async function isAgreed({ output, signal }: Session): Promise<boolean> {
 
 async function list({ output, ...session }: Session, { source }: { source?: string }): Promise<undefined> {
   const { db } = await session.migratedStore();
-  const invoices = await readInvoices(db, { source });
+  const invoices = await listInvoices(db, source);
   output.data(
-    invoices.map((invoice) => ({ ...invoiceData(invoice), lines: invoice.lines.length })),
+    invoices.map(({ subtotal, total, ...one }) => ({
+      ...one,
+      subtotal: subtotal && amountText(subtotal),
+      total: amountText(total),
+    })),
     () =>
       invoices.length === 0
         ? "No invoice is stored. `usage-etl invoice import FILE` stores one."
@@ -152,7 +158,7 @@ async function list({ output, ...session }: Session, { source }: { source?: stri
             issued: ({ issuedOn }) => issuedOn ?? "",
             total: toTheRight(invoices, ({ total }) => moneyShown(total)),
             currency: "currency",
-            lines: ({ lines }) => lines.length,
+            lines: "lines",
             imported: ({ importedAt }) => instant(importedAt),
           }),
   );
@@ -167,11 +173,5 @@ async function show(
   const found = await readInvoices(db, { source, number, withReplaced: history });
   if (found.length > 0)
     return output.data(found.map(invoiceData), () => found.map(describeStored).join("\n\n"));
-  const known = (await readInvoices(db, { source })).map((one) => one.number);
-  const near = nearest(number, known);
-  throw new UsageError({
-    code: "invoice_unknown",
-    message: `No invoice ${number} is stored.${near === undefined ? "" : ` Did you mean ${near}?`}`,
-    next: "Run `usage-etl invoice list` to see their numbers.",
-  });
+  await invoiceNumbered(db, { number, source });
 }

@@ -18,15 +18,29 @@ import {
   table,
 } from "../../web/parts.ts";
 import type { Context, Web } from "../../web/routes.ts";
+import { csvCell } from "../export/table-file.ts";
 import { type InvoicePreview, importInvoices, previewInvoices } from "./import-invoice.ts";
 import type { Invoice } from "./invoice.ts";
 import { moneyShown } from "./invoice-sums.ts";
-import { readInvoices } from "./invoices.store.ts";
+import { listInvoices } from "./invoices.store.ts";
+import { mappingOf } from "./read-file.ts";
 import { DATE_ORDERS } from "./written-date.ts";
 
 const FORM = "/invoices/new";
 /** Rows of a preview. The file has the others too, and all of them are stored. */
 const ROWS_SHOWN = 300;
+
+/** Columns of a line that is typed. */
+const TYPED = [
+  "text",
+  "workspace",
+  "period_start",
+  "period_end",
+  "quantity",
+  "unit_price",
+  "amount",
+] as const;
+const FIELDS_ASKED = ["issuer", "number", "currency", "issued_on"] as const;
 
 const text = z.string().max(200).default("");
 const REQUESTED = z.object({
@@ -39,13 +53,20 @@ const REQUESTED = z.object({
   issuer: text,
   number: text,
   currency: text,
+  issued_on: text,
   date_order: z.enum(["", ...DATE_ORDERS]).default(""),
   decimal_sign: z.enum(["", ".", ","]).default(""),
+  /** YAML: names of the columns of another file. */
+  mapping: z.string().max(10_000).default(""),
+  accept_account: z.literal(["", "yes"]).default(""),
+  ...Object.fromEntries(TYPED.map((column) => [column, text])),
+  /** Adds the typed line to the table. */
+  add: z.literal("yes").optional(),
   accept_difference: text,
   replace: z.literal("yes").optional(),
   confirmed: z.literal("yes").optional(),
 });
-type Requested = z.output<typeof REQUESTED>;
+type Requested = z.output<typeof REQUESTED> & Readonly<Partial<Record<(typeof TYPED)[number], string>>>;
 type Of = Context & { readonly body?: Requested };
 
 export function addInvoices(web: Web): void {
@@ -55,7 +76,7 @@ export function addInvoices(web: Web): void {
 }
 
 async function listPage({ db, isOperator, query }: Context<{ source?: string | undefined }>): Promise<Page> {
-  const invoices = await readInvoices(db, query);
+  const invoices = await listInvoices(db, query.source);
   const rows = invoices.map((one) =>
     card(
       html`<a href="${address("/invoices/explain", { number: one.number, source: one.source })}">${name(one.number)}</a>`,
@@ -83,17 +104,19 @@ async function importPage(
   context: Of & { readonly body: Requested },
 ): Promise<Page | { readonly redirect: string }> {
   const { body, store, db, actor } = context;
+  if (body.add !== undefined) return newPage(context, withLine(body));
   const file = fileOf(body);
   if (file === undefined)
     return newPage(context, body, notice("warn", "Choose a file, or paste a table."), 400);
-  const { issuer, number, currency, source } = body;
   const fields = Object.fromEntries(
-    Object.entries({ issuer, number, currency }).filter(([, value]) => value !== ""),
+    FIELDS_ASKED.flatMap((field) => (body[field] === "" ? [] : [[field, body[field]]])),
   );
   try {
     const preview = await previewInvoices(db, file, {
-      source: source || undefined,
+      source: body.source || undefined,
       fields,
+      acceptAccount: body.accept_account === "yes",
+      ...(body.mapping.trim() === "" ? {} : { mapping: mappingOf("The mapping", body.mapping) }),
       dateOrder: body.date_order || undefined,
       decimalSign: body.decimal_sign || undefined,
     });
@@ -118,6 +141,13 @@ async function importPage(
   }
 }
 
+/** A typed line is a row of a table with our columns. */
+function withLine(body: Requested): Requested {
+  const table = body.pasted.trim() || TYPED.join(",");
+  const row = TYPED.map((column) => csvCell(body[column] || null)).join(",");
+  return { ...body, ...Object.fromEntries(TYPED.map((column) => [column, ""])), pasted: `${table}\n${row}` };
+}
+
 function fileOf({
   upload,
   file_name,
@@ -139,18 +169,25 @@ function newPage(
   if (!isOperator)
     return { title: "Import an invoice", body: html`<p>An operator can import it.</p>`, status: 403 };
   const slugs = config.sources.map(({ slug }) => slug);
-  const input = (label: string, field: "issuer" | "number" | "currency") =>
-    html`<label>${label} <input name="${field}" value="${requested[field]}" maxlength="200"></label>`;
+  const input = (label: string, field: (typeof FIELDS_ASKED)[number] | (typeof TYPED)[number]) =>
+    html`<label>${label} <input name="${field}" value="${requested[field] ?? ""}" maxlength="200"></label>`;
   const body = html`${said}<form method="post" action="${FORM}" enctype="multipart/form-data" class="ask">
     ${hidden({ _csrf: csrf() })}
     <div class="row">${sourceField(slugs, requested.source || slugs[0])}
       <label>File (PDF, XLSX, CSV, JSON, FOCUS) <input type="file" name="upload"></label></div>
     <label>Or a table: paste it, or type it with | between cells
       <textarea name="pasted" rows="10" maxlength="1000000">${requested.pasted}</textarea></label>
+    <fieldset><legend>A line, typed</legend><div class="row">
+      ${input("Text", "text")} ${input("Workspace", "workspace")} ${input("From", "period_start")} ${input("To (not included)", "period_end")}
+      ${input("Quantity", "quantity")} ${input("Unit price", "unit_price")} ${input("Amount", "amount")}
+      <button name="add" value="yes">Add the line to the table</button></div></fieldset>
     <fieldset><legend>Only what the file does not say</legend><div class="row">
-      ${input("Issuer", "issuer")} ${input("Number", "number")} ${input("Currency", "currency")}
+      ${input("Issuer", "issuer")} ${input("Number", "number")} ${input("Currency", "currency")} ${input("Issued", "issued_on")}
       ${choice("Order of dates", "date_order", ["", ...DATE_ORDERS], requested.date_order)}
-      ${choice("Decimal sign", "decimal_sign", ["", ".", ","], requested.decimal_sign)}</div></fieldset>
+      ${choice("Decimal sign", "decimal_sign", ["", ".", ","], requested.decimal_sign)}</div>
+      <label>Columns of another file (<code>amount: Net amount</code>)
+        <textarea name="mapping" rows="3" maxlength="10000">${requested.mapping}</textarea></label>
+      <label><input type="checkbox" name="accept_account" value="yes"> Accept an account that earlier invoices do not have</label></fieldset>
     <button>Read it</button></form>`;
   return { title: "Import an invoice", body, status };
 }
@@ -159,11 +196,13 @@ function previewPage({ csrf }: Of, preview: InvoicePreview, requested: Requested
   const { file, invoices, source } = preview;
   const isNew = invoices.some(({ state }) => state !== "unchanged");
   const differs = invoices.some(({ differences }) => differences.length > 0);
-  const { issuer, number, currency, date_order, decimal_sign } = requested;
-  const again = { issuer, number, currency, date_order, decimal_sign, source: source.source };
+  const { issuer, number, currency, issued_on, date_order, decimal_sign, mapping, accept_account } =
+    requested;
+  const again = { issuer, number, currency, issued_on, date_order, decimal_sign, mapping, accept_account };
   const shown = hidden({
     _csrf: csrf(),
     ...again,
+    source: source.source,
     file_name: file.name,
     content: Buffer.from(file.bytes).toString("base64"),
     confirmed: "yes",

@@ -1,6 +1,8 @@
+import { sql } from "kysely";
 import { amountCut, amountText } from "../../core/domain/usage/amount.ts";
+import { iso } from "../../core/store/db/expressions.ts";
 import { change, type Database, query, queryOne } from "../../core/store/db/query.ts";
-import type { Invoice, InvoiceLine } from "./invoice.ts";
+import type { Invoice } from "./invoice.ts";
 import type { FileForm } from "./read-file.ts";
 
 export interface StoredInvoice extends Invoice {
@@ -25,15 +27,31 @@ export interface NewInvoice {
   readonly by: string;
 }
 
-type Decimals = { readonly [K in "subtotal" | "total"]: string | null };
-type LineRow = Omit<InvoiceLine, "quantity" | "unitPrice" | "amount"> & {
-  readonly [K in "quantity" | "unitPrice" | "amount"]: string | null;
-};
-type InvoiceRow = Omit<StoredInvoice, "lines" | "subtotal" | "total"> &
-  Decimals & { readonly lines: readonly LineRow[] };
+export type ListedInvoice = Omit<StoredInvoice, "lines"> & { readonly lines: number };
+
+/** An invoice without its lines. */
+const ABOUT = sql`
+  i.invoice_id as "invoiceId", s.slug as source, i.issuer, i.number, i.status,
+  i.issued_on::text as "issuedOn", i.due_on::text as "dueOn", i.terms, i.account,
+  i.purchase_order as "purchaseOrder", i.currency, i.corrects_number as corrects,
+  trim_scale(i.subtotal)::text as subtotal, trim_scale(i.total)::text as total, i.file_name as "fileName",
+  i.file_form as "fileForm", encode(i.file_digest, 'hex') as "fileDigest",
+  i.accepted_difference as "acceptedDifference", i.imported_by as "importedBy",
+  ${iso("i.imported_at")} as "importedAt", ${iso("i.replaced_at")} as "replacedAt"
+`;
+const ORDER = sql`order by i.issued_on desc nulls last, s.slug, i.issuer, i.number, i.invoice_id desc`;
+
+/** Current versions, the newest first. */
+export async function listInvoices(db: Database, source: string | null = null): Promise<ListedInvoice[]> {
+  const rows = await query<ListedInvoice>(db)`
+    select ${ABOUT}, (select count(*)::integer from usage.invoice_line l where l.invoice_id = i.invoice_id) as lines
+    from usage.invoice i join usage.source s using (source_id)
+    where i.replaced_at is null and (${source}::text is null or s.slug = ${source}) ${ORDER}
+  `;
+  return rows.map(withAmounts);
+}
 
 interface Selection {
-  readonly invoiceId?: number;
   readonly source?: string | undefined;
   readonly number?: string;
   readonly withReplaced?: boolean;
@@ -41,16 +59,9 @@ interface Selection {
 
 /** Reads whole invoices, the newest first. Without `withReplaced`: only the versions that count. */
 export async function readInvoices(db: Database, wanted: Selection = {}): Promise<StoredInvoice[]> {
-  const { invoiceId = null, source = null, number = null, withReplaced = false } = wanted;
-  const rows = await query<InvoiceRow>(db)`
-    select i.invoice_id as "invoiceId", s.slug as source, i.issuer, i.number, i.status,
-           i.issued_on::text as "issuedOn", i.due_on::text as "dueOn", i.terms, i.account,
-           i.purchase_order as "purchaseOrder", i.currency, i.corrects_number as corrects,
-           trim_scale(i.subtotal)::text as subtotal, trim_scale(i.total)::text as total, i.file_name as "fileName",
-           i.file_form as "fileForm", encode(i.file_digest, 'hex') as "fileDigest",
-           i.accepted_difference as "acceptedDifference", i.imported_by as "importedBy",
-           to_char(i.imported_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "importedAt",
-           to_char(i.replaced_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "replacedAt",
+  const { source = null, number = null, withReplaced = false } = wanted;
+  const rows = await query<StoredInvoice>(db)`
+    select ${ABOUT},
            (select coalesce(json_agg(json_build_object(
               'text', l.line_text, 'isSum', l.is_sum, 'partOf', l.part_of - 1, 'kind', l.kind,
               'quantity', trim_scale(l.quantity)::text, 'unit', l.unit, 'unitPrice', trim_scale(l.unit_price)::text,
@@ -58,25 +69,20 @@ export async function readInvoices(db: Database, wanted: Selection = {}): Promis
               'workspace', l.workspace, 'place', l.place, 'sourceText', l.source_text) order by l.line_number), '[]')
             from usage.invoice_line l where l.invoice_id = i.invoice_id) as lines
     from usage.invoice i join usage.source s using (source_id)
-    where (${invoiceId}::integer is null or i.invoice_id = ${invoiceId})
-      and (${source}::text is null or s.slug = ${source}) and (${number}::text is null or i.number = ${number})
-      and (${withReplaced} or i.replaced_at is null)
-    order by i.issued_on desc nulls last, s.slug, i.issuer, i.number, i.invoice_id desc
+    where (${source}::text is null or s.slug = ${source}) and (${number}::text is null or i.number = ${number})
+      and (${withReplaced} or i.replaced_at is null) ${ORDER}
   `;
-  return rows.map(({ lines, subtotal, total, ...row }) => ({
-    ...row,
-    subtotal: exact(subtotal),
-    total: amountCut(total),
-    lines: lines.map((line) => ({
-      ...line,
-      quantity: exact(line.quantity),
-      unitPrice: exact(line.unitPrice),
-      amount: amountCut(line.amount),
-    })),
-  }));
+  return rows.map((row) => ({ ...withAmounts(row), lines: row.lines.map(withAmounts) }));
 }
 
-const exact = (text: string | null) => (text === null ? null : amountCut(text));
+/** Postgres returns decimals as texts. */
+function withAmounts<Row extends object>(row: Row): Row {
+  const amounts = ["subtotal", "total", "quantity", "unitPrice", "amount"].flatMap((key) => {
+    const text = row[key as keyof Row];
+    return typeof text === "string" ? [[key, amountCut(text)]] : [];
+  });
+  return { ...row, ...Object.fromEntries(amounts) };
+}
 
 /** The caller holds the lock of the source. */
 export async function addInvoice(db: Database, added: NewInvoice): Promise<number> {

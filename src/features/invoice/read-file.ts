@@ -18,7 +18,7 @@ import {
 import { textRows } from "./text-row.ts";
 import { xlsxAsCsv } from "./xlsx-csv.ts";
 
-export type FileForm = "pdf" | "csv" | "xlsx" | "json" | "focus" | "text" | "typed";
+export type FileForm = "pdf" | "csv" | "xlsx" | "json" | "focus" | "text";
 
 /** Most bytes of an invoice. A PDF of thousands of lines has one or two MB. */
 const LARGEST_FILE = 20 * 1024 * 1024;

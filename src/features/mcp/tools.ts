@@ -21,8 +21,9 @@ import { laterCosts } from "../costs/closed-costs.store.ts";
 import { changedMonths } from "../costs/month-adjustments.store.ts";
 import { readMonthBill } from "../costs/month-bill.store.ts";
 import { describeUnusual, unusualLately } from "../figures/unusual.ts";
-import { invoiceNumbered, readExplanation } from "../invoice/explain-invoice.ts";
-import { causeRows, differenceText, explanationData } from "../invoice/explanation.ts";
+import { readComparison } from "../invoice/comparison.store.ts";
+import { invoiceNumbered, notCompared } from "../invoice/explain-invoice.ts";
+import { causeRows, differenceText } from "../invoice/explanation.ts";
 import { reportOnSources } from "../status/advice.ts";
 import { type Found, MOST_BYTES } from "./page.ts";
 import { queryAsReader, type Reader } from "./query-as-reader.store.ts";
@@ -168,20 +169,17 @@ export const TOOLS = {
     list: ["causes", z.looseObject({ why: text, amount: text })],
     response: async ({ db, reader }, { source, number }) => {
       const invoice = await invoiceNumbered(db, { number, source: source ?? undefined });
-      const explained = await readExplanation(db, invoice);
-      const { total, bill, difference, remainder, currency, settlement } = explanationData(explained);
-      const isMasked = reader === "usage_reader_masked" && settlement !== null;
-      const settled = isMasked ? { ...settlement, settledBy: maskedActor(settlement.settledBy) } : settlement;
+      const compared = await readComparison(db, invoice, { masked: reader === "usage_reader_masked" });
+      if (compared === undefined) throw notCompared(number);
+      const { total, bill, difference, remainder, settlement } = compared;
       return {
         facts: {
-          ...{ source: invoice.source, says: differenceText(explained), currency },
-          ...{ total, bill, difference, remainder, settlement: settled },
+          ...{ source: invoice.source, says: differenceText(compared), currency: invoice.currency },
+          ...{ total, bill, difference, remainder, settlement },
         },
-        rows: causeRows(explained).map(({ quantity, amount, isExplained, ...row }) => ({
+        rows: causeRows(compared).map((row, at) => ({
           ...row,
-          is_explained: isExplained,
-          quantity: quantity === null ? null : amountText(quantity),
-          amount: amountText(amount),
+          is_explained: compared.causes[at]?.cause !== "unexplained",
         })),
       };
     },

@@ -80,6 +80,30 @@ test("a pasted table needs what it does not say, and text of the file is no mark
   expect(shown.text).not.toContain("<script>x");
 });
 
+test("an invoice is typed line by line", async () => {
+  const { store, send, fieldsIn, csrf } = await setupForm();
+  const about = { _csrf: csrf, issuer: "L", number: "7", currency: "USD", issued_on: "2026-11-01" };
+  let pasted = "";
+  for (const [text, amount] of [
+    ["Plus seats, 5", "195"],
+    ["Credit", "-50.00"],
+  ] as const) {
+    const shown = await send({ ...about, pasted, text, amount, add: "yes" });
+    const [, kept = ""] = /<textarea name="pasted"[^>]*>([^<]*)</.exec(shown.text) ?? [];
+    pasted = kept.replaceAll("&quot;", '"');
+  }
+  const stored = await send(fieldsIn((await send({ ...about, pasted })).text));
+  expect([stored.status, (await readInvoices(store.db)).map(shortLines)]).toEqual([
+    303,
+    [
+      [
+        "line | seat | Plus seats, 5 | - | - | 195 | - | - | -",
+        "line | credit | Credit | - | - | -50 | - | - | -",
+      ],
+    ],
+  ]);
+});
+
 test("sums that do not add up need a reason, and a stranger's form, a viewer and a large file change nothing", async () => {
   const { store, databaseUrl, send, fieldsIn, csrf } = await setupForm();
   const upload = new File([pictureCsv().replace("242.28", "242.30")], "october.csv");

@@ -1,5 +1,6 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { beforeEach, expect, test } from "vitest";
+import { explainInvoice, invoiceNumbered } from "../../../src/features/invoice/explain-invoice.ts";
 import { overHttp, refusal, response } from "../../support/mcp.ts";
 import { setupPages, TOKENS } from "../../support/pages.ts";
 import { addSource, connectPlain, setupSource } from "../../support/reporting.ts";
@@ -27,6 +28,7 @@ test("null and empty are absent, and what clients add of their own is ignored", 
     issuedOn: "2026-04-01",
     lines: [{ text: "Seats", amount: "390.00" }],
   });
+  await explainInvoice(bench.store, await invoiceNumbered(bench.store.db, { number: "1" }));
   const bare = {
     list_views: {},
     describe_view: { view: "dim_workspace" },

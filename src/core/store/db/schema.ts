@@ -323,7 +323,7 @@ export interface Schema {
     subtotal: string | null;
     total: string;
     file_name: string;
-    file_form: "csv" | "focus" | "json" | "pdf" | "text" | "typed" | "xlsx";
+    file_form: "csv" | "focus" | "json" | "pdf" | "text" | "xlsx";
     file: Buffer;
     file_digest: Buffer;
     accepted_difference: string | null;
