@@ -255,7 +255,9 @@ const COUNTERPARTS: readonly Counterpart[] = [
     version: () => "0.223.0, 0.301.0",
     tests: ["telemetry.test.ts"],
   },
+  npm("@a2a-js/sdk", "calls an agent's A2A interface", "a2a.contract.test.ts"),
   npm("a2a-sdk-1", "calls an agent's A2A interface", "official-server.test.ts"),
+  npm("@langchain/langgraph-sdk", "calls threads and runs", "runs.contract.test.ts"),
   npm("langsmith", "calls the control plane and sandboxes", "control-plane.contract.test.ts"),
   npm("langsmith-0-12", "reads spend of evaluators and sandboxes", "evaluators.contract.test.ts"),
 ];

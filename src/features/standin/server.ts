@@ -15,6 +15,7 @@ import { evaluators } from "./routes/evaluators.ts";
 import { invoices } from "./routes/invoices.ts";
 import { names } from "./routes/names.ts";
 import { organisationRoutes } from "./routes/organisation.ts";
+import { runs } from "./routes/runs.ts";
 import { sandboxes } from "./routes/sandboxes.ts";
 import { statement } from "./routes/statement.ts";
 import { tags } from "./routes/tags.ts";
@@ -94,7 +95,6 @@ function build(world: World): FastifyInstance {
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   const now = () => world.now();
   const engine = runsOf(world);
-  const isLive = () => world.settings.a2a === "live";
   app.addHook("onClose", async () => engine.close());
   open(app, world, [
     ...billing(world),
@@ -106,8 +106,9 @@ function build(world: World): FastifyInstance {
     ...statement(world),
     ...organisationRoutes(world),
     ...controlPlane(world, new Templates(now), new Deployments(now)),
-    ...threads(engine, isLive),
-    ...assistants(isLive),
+    ...threads(engine),
+    ...runs(engine, () => world.settings.a2a === "live"),
+    ...assistants(world, engine),
     ...agentToAgent(world, engine),
     ...invoices(world),
   ]);

@@ -24,18 +24,8 @@ async function metered(server: string, standin: { url: string; apiKey: string })
       ...(method === "GET" ? {} : { body }),
     });
     if (starts && answered.ok) {
-      const post = async (path: string, body: object) => {
-        const response = await fetch(standin.url + path, {
-          method: "POST",
-          headers,
-          body: JSON.stringify(body),
-        });
-        return response.json() as Promise<Record<string, string>>;
-      };
-      const { thread_id } = await post("/threads", {});
-      const input = { messages: [{ role: "user", content: "billed" }] };
-      const { run_id } = await post(`/threads/${thread_id}/runs`, { assistant_id: "agent", input });
-      await fetch(`${standin.url}/threads/${thread_id}/runs/${run_id}/join`, { headers });
+      const run = { assistant_id: "agent", input: { messages: [{ role: "user", content: "billed" }] } };
+      await fetch(`${standin.url}/runs/wait`, { method: "POST", headers, body: JSON.stringify(run) });
     }
     response.writeHead(answered.status, {
       "content-type": answered.headers.get("content-type") ?? "text/plain",

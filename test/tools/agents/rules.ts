@@ -8,7 +8,7 @@ import { setTimeout as wait } from "node:timers/promises";
 
 type Rules = Readonly<Record<string, (server: AgentServer) => Promise<unknown>>>;
 
-const AGENT = "fe096781-5601-53d2-b2f6-0d3403f7e9ca";
+export const AGENT = "fe096781-5601-53d2-b2f6-0d3403f7e9ca";
 const NOBODY = "00000000-0000-4000-8000-000000000000";
 
 interface Responded {
@@ -98,11 +98,17 @@ export class AgentServer {
 
   async result(method: string, params: unknown, headers?: Record<string, string>): Promise<Wire> {
     const { body } = await this.rpc(method, params, headers);
-    return body.result ?? body;
+    return body.result?.task ?? body.result ?? body;
   }
 
   say = (text: string, more: object = { contextId: randomUUID() }): Promise<Wire> =>
     this.result("message/send", message(text, more));
+
+  async streamed({ text = "hello", ...more } = {} as { text?: string; stream_mode?: string }) {
+    return eventsOf(
+      (await this.post(`/threads/${await this.thread()}/runs/stream`, { ...said(text), ...more })).body,
+    );
+  }
 
   async events(method: string, params: unknown): Promise<Wire[]> {
     const { body } = await this.rpc(method, params, { accept: "text/event-stream" });
@@ -137,6 +143,11 @@ const message = (text: string, more: object = {}) => ({
     ...more,
   },
 });
+const message1 = (text: string, more: object = {}) => ({
+  message: { role: "ROLE_USER", messageId: randomUUID(), parts: [{ text }], ...more },
+});
+const V1 = { "a2a-version": "1.0" };
+
 function eventsOf(text: string): { event: string; data: Wire }[] {
   return text
     .split(/\r?\n\r?\n/)
@@ -184,7 +195,7 @@ const statusOf = async (s: AgentServer, path: string) => {
   return status === 200 ? body.status : status;
 };
 
-function normal(observed: unknown): string {
+export function normal(observed: unknown): string {
   const text = Array.isArray(observed)
     ? observed.map(normal).join(" / ")
     : typeof observed === "object" && observed !== null
@@ -202,18 +213,127 @@ function normal(observed: unknown): string {
 
 const THREADS: Rules = {
   "S a new thread: its fields": async (s) => keys((await s.post("/threads")).body),
+  "M a new thread: status, values, metadata": async (s) => {
+    const { status, values, metadata } = (await s.post("/threads", { metadata: { a: 1 } })).body;
+    return [status, values, metadata];
+  },
+  "M a new thread with an id of its own": async (s) => {
+    const id = randomUUID();
+    return (await s.post("/threads", { thread_id: id })).body.thread_id === id;
+  },
+  "M a new thread with a known id": async (s) =>
+    code(await s.post("/threads", { thread_id: await s.thread() })),
+  "M a new thread with a known id and `if_exists: do_nothing`": async (s) => {
+    const id = await s.thread();
+    const { status, body } = await s.post("/threads", { thread_id: id, if_exists: "do_nothing" });
+    return [status, body.thread_id === id];
+  },
+  "M a new thread whose id is no UUID": async (s) => code(await s.post("/threads", { thread_id: "t" })),
+  "M a new thread with an unknown field": async (s) => code(await s.post("/threads", { strange: 1 })),
+  "M a new thread without a body": async (s) => code(await s.send("POST", "/threads")),
   "M a body that is no JSON": async (s) => code(await s.send("POST", "/threads", "{")),
+  "M a thread is read": async (s) => {
+    const { thread } = await s.ended("hello");
+    const { body } = await s.get(`/threads/${thread}`);
+    return [body.status, body.values.messages.map(shown)];
+  },
+  "M an unknown thread": async (s) => sentence(await s.get(`/threads/${NOBODY}`)),
+  "M a thread whose id is no UUID": async (s) => code(await s.get("/threads/t")),
+  "M `PATCH` of a thread adds metadata": async (s) => {
+    const id = await s.thread({ metadata: { a: 1 } });
+    const { status } = await s.send("PATCH", `/threads/${id}`, { metadata: { b: 2 } });
+    return [status, (await s.get(`/threads/${id}`)).body.metadata];
+  },
+  "M `PATCH` of an unknown thread": async (s) =>
+    code(await s.send("PATCH", `/threads/${NOBODY}`, { metadata: {} })),
+  "M `DELETE` of a thread, then reading it": async (s) => {
+    const id = await s.thread();
+    return [(await s.send("DELETE", `/threads/${id}`)).status, code(await s.get(`/threads/${id}`))];
+  },
+  "M `DELETE` of an unknown thread": async (s) => code(await s.send("DELETE", `/threads/${NOBODY}`)),
+  "M search of threads by metadata": async (s) => {
+    const mark = randomUUID();
+    const id = await s.thread({ metadata: { mark } });
+    return (await s.post("/threads/search", { metadata: { mark } })).body.map(
+      (one: Wire) => one.thread_id === id,
+    );
+  },
+  "M search of threads by metadata and status": async (s) => {
+    const mark = randomUUID();
+    for (const text of ["hello", "fail"]) await s.ended(text, await s.thread({ metadata: { mark } }));
+    const count = async (status: string) =>
+      (await s.post("/threads/search", { metadata: { mark }, status })).body.length;
+    return [await count("idle"), await count("error"), await count("busy")];
+  },
+  "M search of threads: limit and order": async (s) => {
+    const mark = randomUUID();
+    const ids = [await s.thread({ metadata: { mark } }), await s.thread({ metadata: { mark } })];
+    const { body } = await s.post("/threads/search", {
+      metadata: { mark },
+      limit: 1,
+      sort_by: "created_at",
+      sort_order: "asc",
+    });
+    return body.map((one: Wire) => ids.indexOf(one.thread_id));
+  },
+  "M count of threads by metadata": async (s) => {
+    const mark = randomUUID();
+    await s.thread({ metadata: { mark } });
+    return (await s.post("/threads/count", { metadata: { mark } })).body;
+  },
+  "M a copied thread has its own id and the messages": async (s) => {
+    const { thread } = await s.ended("hello");
+    const { status, body } = await s.post(`/threads/${thread}/copy`);
+    return [status, body.thread_id !== thread, await s.messages(body.thread_id)];
+  },
+  "M copy of an unknown thread": async (s) => code(await s.post(`/threads/${NOBODY}/copy`)),
   "S the state of a new thread": async (s) => {
     const { values, next } = (await s.get(`/threads/${await s.thread()}/state`)).body;
     return [values, next];
   },
   "S the state after a run: type and content of each message": async (s) =>
     s.messages((await s.ended("hello")).thread),
+  "M the state: its fields": async (s) =>
+    keys((await s.get(`/threads/${(await s.ended("hello")).thread}/state`)).body),
   "M the state of an unknown thread": async (s) => code(await s.get(`/threads/${NOBODY}/state`)),
   "M the state while a run is active: messages, next": async (s) => {
     const { thread } = await s.running("delay=3000 hello");
     await s.until(async () => (await s.messages(thread)).length > 0);
     return [await s.messages(thread), (await s.get(`/threads/${thread}/state`)).body.next];
+  },
+  "M a state that is written adds its message": async (s) => {
+    const { thread } = await s.ended("hello");
+    const { status, body } = await s.post(`/threads/${thread}/state`, {
+      values: said("more").input,
+      as_node: "agent",
+    });
+    return [status, Object.hasOwn(body, "checkpoint"), await s.messages(thread)];
+  },
+  "M history after one run: messages of each state, newest first; then without a limit": async (s) => {
+    const { thread } = await s.ended("hello");
+    const count = async (query: string) =>
+      (await s.get(`/threads/${thread}/history${query}`)).body.map(
+        ({ values }: Wire) => values.messages?.length ?? 0,
+      );
+    return [await count("?limit=10"), await count("")];
+  },
+  "M history by `POST` with a limit": async (s) => {
+    const { thread } = await s.ended("hello");
+    return (await s.post(`/threads/${thread}/history`, { limit: 1 })).body.length;
+  },
+  "M history of a new thread": async (s) => (await s.get(`/threads/${await s.thread()}/history`)).body,
+  "M a thread is busy while a run is active": async (s) => {
+    const { thread } = await s.running("delay=3000 hello");
+    return (await s.get(`/threads/${thread}`)).body.status;
+  },
+  "M status of a thread after success, failure, question": async (s) => {
+    const of = async (text: string) => (await s.get(`/threads/${(await s.ended(text)).thread}`)).body.status;
+    return [await of("hello"), await of("fail"), await of("question")];
+  },
+  "M status of a thread after a cancelled run": async (s) => {
+    const { thread, path } = await s.running("delay=20000 one");
+    await s.post(`${path}/cancel?wait=1`);
+    return (await s.get(`/threads/${thread}`)).body.status;
   },
 };
 
@@ -221,6 +341,11 @@ const RUNS: Rules = {
   "S a new run: status and its fields": async (s) => {
     const { status, body } = await s.run(await s.thread(), "hello");
     return [status, body.status, keys(body)];
+  },
+  "M a new run: `Content-Location` is its path": async (s) => {
+    const thread = await s.thread();
+    const { body, headers } = await s.run(thread, "hello");
+    return headers.get("content-location") === `/threads/${thread}/runs/${body.run_id}`;
   },
   "S an assistant by name and by id": async (s) => {
     const of = async (assistant_id: string) =>
@@ -231,7 +356,52 @@ const RUNS: Rules = {
     code(await s.run(await s.thread(), "x", { assistant_id: "nobody" })),
   "M an unknown assistant's id": async (s) =>
     code(await s.run(await s.thread(), "x", { assistant_id: NOBODY })),
+  "M no assistant": async (s) => code(await s.post(`/threads/${await s.thread()}/runs`, { input: null })),
   "M a run on an unknown thread": async (s) => code(await s.run(NOBODY, "hello")),
+  "M a run on an unknown thread with `if_not_exists: create`": async (s) => {
+    const id = randomUUID();
+    return [
+      (await s.run(id, "hello", { if_not_exists: "create" })).status,
+      (await s.get(`/threads/${id}`)).status,
+    ];
+  },
+  "M a run on a thread whose id is no UUID": async (s) => code(await s.run("t", "hello")),
+  "M an unknown field": async (s) => code(await s.run(await s.thread(), "hello", { strange: 1 })),
+  "M a run without input: its status at the end": async (s) => {
+    const { body } = await s.run(await s.thread(), "", { input: null });
+    await s.join(body.thread_id, body.run_id);
+    return statusOf(s, `/threads/${body.thread_id}/runs/${body.run_id}`);
+  },
+  "M a missing input": async (s) =>
+    code(await s.post(`/threads/${await s.thread()}/runs`, { assistant_id: "agent" })),
+  "M content that is a list of parts": async (s) => {
+    const thread = await s.thread();
+    const content = [
+      { type: "text", text: "one" },
+      { type: "text", text: " two" },
+    ];
+    const { body } = await s.run(thread, "", { input: { messages: [{ role: "user", content }] } });
+    await s.join(thread, body.run_id);
+    return s.messages(thread);
+  },
+  "M types of the roles user, human, assistant, ai, system": async (s) => {
+    const thread = await s.thread();
+    const messages = ["user", "human", "assistant", "ai", "system"].map((role) => ({ role, content: "x" }));
+    const { body } = await s.run(thread, "", { input: { messages } });
+    await s.join(thread, body.run_id);
+    return (await s.messages(thread)).map((one) => one.split(":")[0]);
+  },
+  "M a run of another role": async (s) => {
+    const thread = await s.thread();
+    const { body } = await s.run(thread, "", { input: { messages: [{ role: "stranger", content: "x" }] } });
+    const path = `/threads/${thread}/runs/${body.run_id}`;
+    await s.join(thread, body.run_id);
+    return statusOf(s, path);
+  },
+  "M metadata of a run": async (s) => {
+    const { metadata } = (await s.run(await s.thread(), "hello", { metadata: { a: 1 } })).body;
+    return [metadata.a, metadata.graph_id, metadata.assistant_id];
+  },
   "M the default strategy": async (s) => (await s.run(await s.thread(), "hello")).body.multitask_strategy,
   "M an unknown strategy": async (s) =>
     code(await s.run(await s.thread(), "hello", { multitask_strategy: "x" })),
@@ -301,6 +471,7 @@ const RUNS: Rules = {
     return code(await joined);
   },
   "M an unknown run": async (s) => code(await s.get(`/threads/${await s.thread()}/runs/${NOBODY}`)),
+  "M a run whose id is no UUID": async (s) => code(await s.get(`/threads/${await s.thread()}/runs/r`)),
   "M the list of runs: newest first, limit": async (s) => {
     const first = await s.ended("one");
     const second = await s.ended("two", first.thread);
@@ -310,6 +481,13 @@ const RUNS: Rules = {
       );
     return [await list(""), await list("?limit=1"), await list("?limit=1&offset=1")];
   },
+  "M the list of runs by status": async (s) => {
+    const { thread } = await s.ended("hello");
+    const count = async (status: string) =>
+      (await s.get(`/threads/${thread}/runs?status=${status}`)).body.length;
+    return [await count("success"), await count("error")];
+  },
+  "M runs of an unknown thread": async (s) => code(await s.get(`/threads/${NOBODY}/runs`)),
   "S a join: the messages at its end": async (s) => {
     const { thread, run } = await s.ended("hello");
     return (await s.join(thread, run)).body.messages.map(shown);
@@ -340,8 +518,125 @@ const RUNS: Rules = {
     const { interrupts, next } = (await s.get(`/threads/${thread}/state`)).body;
     return [await statusOf(s, path), interrupts.map(({ value }: Wire) => value), next];
   },
+  "M `command: {resume}` answers the question": async (s) => {
+    const { thread } = await s.ended("question");
+    const { body } = await s.post(`/threads/${thread}/runs`, {
+      assistant_id: "agent",
+      command: { resume: "this" },
+    });
+    await s.join(thread, body.run_id);
+    return s.messages(thread);
+  },
   "M a new message in place of an answer": async (s) =>
     s.messages((await s.ended("two", (await s.ended("question")).thread)).thread),
+  "M cancelling an active run, and its status": async (s) => {
+    const { path } = await s.running("delay=20000 one");
+    const { status } = await s.post(`${path}/cancel`);
+    await s.until(async () => (await statusOf(s, path)) !== "running");
+    return [status, await statusOf(s, path)];
+  },
+  "M cancelling with `wait=1`": async (s) =>
+    (await s.post(`${(await s.running("delay=20000 one")).path}/cancel?wait=1`)).status,
+  "M cancelling with `action=rollback`, then reading the run": async (s) => {
+    const { path } = await s.running("delay=20000 one");
+    const { status } = await s.post(`${path}/cancel?action=rollback`);
+    await s.until(async () => (await s.get(path)).status === 404);
+    return [status, (await s.get(path)).status];
+  },
+  "M cancelling with an unknown action": async (s) => {
+    const { path } = await s.running("delay=20000 one");
+    return code(await s.post(`${path}/cancel?action=x`));
+  },
+  "M cancelling a run that has ended": async (s) =>
+    code(await s.post(`${(await s.ended("hello")).path}/cancel`)),
+  "M cancelling an unknown run": async (s) =>
+    code(await s.post(`/threads/${await s.thread()}/runs/${NOBODY}/cancel`)),
+  "M deleting an ended run: then the run, then the messages": async (s) => {
+    const { thread, path } = await s.ended("hello");
+    return [(await s.send("DELETE", path)).status, (await s.get(path)).status, await s.messages(thread)];
+  },
+  "M deleting an active run": async (s) => {
+    const { thread, path } = await s.running("delay=20000 one");
+    await s.until(async () => (await s.messages(thread)).length > 0);
+    return [(await s.send("DELETE", path)).status, (await s.get(path)).status, await s.messages(thread)];
+  },
+  "M deleting an unknown run": async (s) =>
+    code(await s.send("DELETE", `/threads/${await s.thread()}/runs/${NOBODY}`)),
+  "M `runs/wait`: the messages": async (s) => {
+    const { status, body } = await s.post(`/threads/${await s.thread()}/runs/wait`, said("hello"));
+    return [status, body.messages.map(shown)];
+  },
+  "M `runs/wait` of a run that fails": async (s) => {
+    const { status, body } = await s.post(`/threads/${await s.thread()}/runs/wait`, said("fail"));
+    return [status, body.__error__];
+  },
+  "M `runs/stream`: type and events": async (s) => {
+    const { headers, body } = await s.post(`/threads/${await s.thread()}/runs/stream`, said("hello"));
+    return [headers.get("content-type"), eventsOf(body).map((one) => one.event)];
+  },
+  "M `runs/stream`: messages of the last event": async (s) => {
+    const { body } = await s.post(`/threads/${await s.thread()}/runs/stream`, said("hello"));
+    return eventsOf(body).at(-1)?.data.messages.map(shown);
+  },
+  "M `runs/stream` with `stream_mode: updates`": async (s) =>
+    (await s.streamed({ stream_mode: "updates" })).map(({ event, data }) =>
+      event === "updates" ? `${event} ${keys(data)}: ${data.agent.messages.map(shown)}` : event,
+    ),
+  "M `runs/stream` of a run that fails": async (s) =>
+    (await s.streamed({ text: "fail" })).map(({ event, data }) =>
+      event === "error" ? `${event} ${data.error}: ${data.message}` : event,
+    ),
+  "M the stream of a run that is active": async (s) => {
+    const { path } = await s.running("delay=1000 hello");
+    const { status, body } = await s.get(`${path}/stream`);
+    return [status, eventsOf(body).at(-1)?.event];
+  },
+  "M `/runs/wait` without a thread: the messages": async (s) => {
+    const { status, body } = await s.post("/runs/wait", said("hello"));
+    return [status, body.messages.map(shown)];
+  },
+  "M `/runs` without a thread: its thread afterwards": async (s) => {
+    const { status, body } = await s.post("/runs", said("hello"));
+    await s.until(async () => (await s.get(`/threads/${body.thread_id}`)).status === 404);
+    return [status, body.status, (await s.get(`/threads/${body.thread_id}`)).status];
+  },
+  "M `/runs/stream` without a thread: events": async (s) =>
+    eventsOf((await s.post("/runs/stream", said("hello"))).body).map((one) => one.event),
+  "M `/runs` with `on_completion: keep`: its thread": async (s) => {
+    const { run_id, thread_id } = (await s.post("/runs", { ...said("hello"), on_completion: "keep" })).body;
+    await s.join(thread_id, run_id);
+    return (await s.get(`/threads/${thread_id}`)).status;
+  },
+  "M `runs/stream` with `stream_mode: messages-tuple`": async (s) =>
+    (await s.streamed({ stream_mode: "messages-tuple" })).map(({ event, data }) =>
+      event === "messages" ? `${event} ${shown(data[0])}` : event,
+    ),
+  "M `/runs/batch`: runs": async (s) => {
+    const { status, body } = await s.post("/runs/batch", [said("one"), said("two")]);
+    return [status, body.map((one: Wire) => one.status)];
+  },
+  "M `/runs/cancel` of one run by its ids": async (s) => {
+    const { thread, run, path } = await s.running("delay=20000 one");
+    const { status } = await s.post("/runs/cancel", { thread_id: thread, run_ids: [run] });
+    await s.until(async () => (await statusOf(s, path)) !== "running");
+    return [status, await statusOf(s, path)];
+  },
+  "M options of a run": async (s) => {
+    const config = { tags: ["t"], configurable: { a: 1 } };
+    const more = {
+      durability: "async",
+      on_disconnect: "continue",
+      interrupt_before: [],
+      stream_mode: ["values"],
+    };
+    return code(await s.run(await s.thread(), "hello", { config, metadata: {}, after_seconds: 0, ...more }));
+  },
+  "M `after_seconds` holds a run back": async (s) => {
+    const thread = await s.thread();
+    const { run_id } = (await s.run(thread, "hello", { after_seconds: 30 })).body;
+    await wait(1200);
+    return statusOf(s, `/threads/${thread}/runs/${run_id}`);
+  },
 };
 
 const ASSISTANTS: Rules = {
@@ -358,10 +653,29 @@ const ASSISTANTS: Rules = {
     const { status, body } = await s.post("/assistants/search", { graph_id: "nobody" });
     return [status, body.detail ?? body];
   },
+  "M search of assistants by metadata": async (s) => {
+    const count = async (created_by: string) =>
+      (await s.post("/assistants/search", { metadata: { created_by } })).body.length;
+    return [await count("system"), await count("nobody")];
+  },
+  "M count of assistants": async (s) => (await s.post("/assistants/count")).body,
+  "M an assistant: its fields": async (s) => keys((await s.get(`/assistants/${AGENT}`)).body),
+  "M an assistant by its graph's name": async (s) => code(await s.get("/assistants/agent")),
+  "M an unknown assistant": async (s) => code(await s.get(`/assistants/${NOBODY}`)),
+  "M schemas of an assistant": async (s) => {
+    const { body } = await s.get(`/assistants/${AGENT}/schemas`);
+    return [body.graph_id, keys(body.input_schema.properties)];
+  },
+  "M the graph of an assistant: its nodes": async (s) =>
+    (await s.get(`/assistants/${AGENT}/graph`)).body.nodes.map(({ id }: Wire) => id),
+  "M versions of an assistant": async (s) =>
+    (await s.post(`/assistants/${AGENT}/versions`)).body.map(({ version }: Wire) => version),
+  "M `GET /ok`": async (s) => (await s.get("/ok")).body.ok,
+  "M `GET /info`: the version": async (s) => (await s.get("/info")).body.version,
   "M an unknown path": async (s) => code(await s.get("/nowhere")),
-  "M no key": async (s) => (await fetch(`${s.url}/threads/${NOBODY}/state`)).status,
+  "M no key": async (s) => (await fetch(`${s.url}/threads/${NOBODY}`)).status,
   "M a wrong key": async (s) =>
-    (await s.send("GET", `/threads/${NOBODY}/state`, undefined, { "x-api-key": "wrong" })).status,
+    (await s.send("GET", `/threads/${NOBODY}`, undefined, { "x-api-key": "wrong" })).status,
 };
 
 const card = (s: AgentServer) => s.get(`/.well-known/agent-card.json?assistant_id=${AGENT}`);
@@ -391,6 +705,19 @@ const CARDS: Rules = {
     code(await s.get("/.well-known/agent-card.json?assistant_id=agent")),
   "M the card of an unknown assistant": async (s) =>
     code(await s.get(`/.well-known/agent-card.json?assistant_id=${NOBODY}`)),
+  "M `GET /a2a/{id}`": async (s) => {
+    const { status, body } = await s.get(`/a2a/${AGENT}`);
+    return [status, body.name ?? "no card"];
+  },
+  "M `GET /a2a/{id}/.well-known/agent-card.json`": async (s) => {
+    const { status, body } = await s.get(`/a2a/${AGENT}/.well-known/agent-card.json`);
+    return [status, body.name ?? "no card"];
+  },
+  "M `DELETE /a2a/{id}`": async (s) => code(await s.send("DELETE", `/a2a/${AGENT}`)),
+  "M the extended card": async (s) => {
+    const { body } = await s.rpc("GetExtendedAgentCard", {}, V1);
+    return body.result?.name ?? code({ status: 200, body, headers: new Headers() });
+  },
 };
 
 const SEND: Rules = {
@@ -402,6 +729,8 @@ const SEND: Rules = {
     return `${id.replace(contextId, "CONTEXT")}`;
   },
   "S the first message without `contextId` gets one": async (s) => (await s.say("hello", {})).contextId,
+  "M a thread of a first message without `contextId`, afterwards": async (s) =>
+    (await s.get(`/threads/${(await s.say("hello", {})).contextId}`)).status,
   "M the first message with a `contextId` keeps it": async (s) => {
     const contextId = randomUUID();
     return (await s.say("hello", { contextId })).contextId === contextId;
@@ -432,12 +761,41 @@ const SEND: Rules = {
     code(await s.rpc("message/send", message("x"), { assistant: "agent" })),
   "M an unknown assistant, by A2A": async (s) =>
     code(await s.rpc("message/send", message("x"), { assistant: NOBODY })),
+  "M no message": async (s) => code(await s.rpc("message/send", {})),
+  "M no parameters": async (s) => code(await s.rpc("message/send", undefined)),
+  "M a message without parts": async (s) => code(await s.rpc("message/send", message("", { parts: [] }))),
+  "M a message without `messageId`": async (s) => task(await s.say("hello", { messageId: undefined })),
+  "M a file": async (s) =>
+    code(await s.rpc("message/send", message("", { parts: [{ kind: "file", file: { uri: "x" } }] }))),
+  "M a part without text": async (s) =>
+    code(await s.rpc("message/send", message("", { parts: [{ kind: "text" }] }))),
+  "M two texts": async (s) =>
+    task(
+      await s.result(
+        "message/send",
+        message("", { parts: ["one", "two"].map((text) => ({ kind: "text", text })) }),
+      ),
+    ),
   "M a run that fails, by A2A": async (s) => task(await s.say("fail", {})),
   "M a run that asks, by A2A": async (s) => task(await s.say("question")),
   "M an answer with `contextId` and `taskId`": async (s) => {
     const { id, contextId } = await s.say("question");
     return task(await s.say("this", { contextId, taskId: id }));
   },
+  "M a run that is cancelled by REST during `message/send`: response, then task": async (s) => {
+    const { contextId, run, sent } = await s.task("delay=20000 one");
+    await s.post(`/threads/${contextId}/runs/${run}/cancel`);
+    const { id } = await sent;
+    return [task(await sent), task(await s.result("tasks/get", { id, contextId }))];
+  },
+  "M `configuration: {blocking: false}`": async (s) =>
+    task(await s.result("message/send", { ...message("hello"), configuration: { blocking: false } })),
+  "M `SendMessage`: the task is in `task`": async (s) =>
+    keys((await s.rpc("SendMessage", message1("hello"), V1)).body.result ?? { error: 1 }),
+  "M `SendMessage`: state and reply": async (s) => task(await s.result("SendMessage", message1("hello"), V1)),
+  "M `SendMessage` without its header": async (s) => task(await s.result("SendMessage", message1("hello"))),
+  "M `SendMessage`: roles of the history": async (s) =>
+    history(await s.result("SendMessage", message1("hello"), V1)),
 };
 
 const TASKS: Rules = {
@@ -484,6 +842,45 @@ const TASKS: Rules = {
     code(await s.rpc("tasks/get", { id: NOBODY, contextId: await s.thread() })),
   "M `tasks/get` in an unknown context": async (s) =>
     code(await s.rpc("tasks/get", { id: `${NOBODY}:${NOBODY}`, contextId: NOBODY })),
+  "M `tasks/get` without an id": async (s) => code(await s.rpc("tasks/get", {})),
+  "M `tasks/get` with `historyLength` 0, 1, 11": async (s) => {
+    const { id, contextId } = await s.say("hello");
+    const of = async (historyLength: number) =>
+      history(await s.result("tasks/get", { id, contextId, historyLength }));
+    return [await of(0), await of(1), await of(11)];
+  },
+  "M `GetTask`: state": async (s) => {
+    const { id, contextId } = await s.result(
+      "SendMessage",
+      message1("hello", { contextId: randomUUID() }),
+      V1,
+    );
+    return task(await s.result("GetTask", { id, contextId }, V1));
+  },
+  "M `tasks/cancel` of an active task, then its state": async (s) => {
+    const { contextId, run } = await s.task("delay=20000 one");
+    const id = `${contextId}:${run}`;
+    const canceled = task(await s.result("tasks/cancel", { id, contextId }));
+    return [canceled, task(await s.result("tasks/get", { id, contextId }))];
+  },
+  "M `tasks/cancel` of an ended task": async (s) => {
+    const { id, contextId } = await s.say("hello");
+    return code(await s.rpc("tasks/cancel", { id, contextId }));
+  },
+  "M `tasks/cancel` of an unknown task": async (s) =>
+    code(await s.rpc("tasks/cancel", { id: `${NOBODY}:${NOBODY}` })),
+  "M `CancelTask` of an ended task": async (s) => {
+    const { id } = await s.result("SendMessage", message1("hello", { contextId: randomUUID() }), V1);
+    return code(await s.rpc("CancelTask", { id }, V1));
+  },
+  "M `ListTasks` of a context": async (s) => {
+    const { contextId } = await s.say("hello");
+    const { result, error } = (await s.rpc("ListTasks", { contextId }, V1)).body;
+    return error ? `error ${error.code}` : [keys(result), result.tasks.map(task)];
+  },
+  "M `tasks/resubscribe`": async (s) => code(await s.rpc("tasks/resubscribe", { id: NOBODY })),
+  "M `tasks/pushNotificationConfig/set`": async (s) =>
+    code(await s.rpc("tasks/pushNotificationConfig/set", { id: NOBODY })),
 };
 
 const STREAM: Rules = {
@@ -527,25 +924,62 @@ const STREAM: Rules = {
       ).at(-1),
     ];
   },
+  "M `SendStreamingMessage`: events": async (s) =>
+    (await s.events("SendStreamingMessage", message1("hello"))).map(event),
+  "M a run that is cancelled by REST during `message/stream`: the last event": async (s) => {
+    const contextId = randomUUID();
+    const streamed = s.events("message/stream", message("delay=20000 one", { contextId }));
+    const runs = `/threads/${contextId}/runs`;
+    const newest = async () => ((await s.get(runs)).body as Wire[])?.[0];
+    await s.until(async () => (await newest())?.status === "running");
+    await s.post(`${runs}/${(await newest()).run_id}/cancel`);
+    return event((await streamed).at(-1));
+  },
 };
 
 const RPC = { jsonrpc: "2.0", id: "7", method: "tasks/get", params: {} };
-
-const ENVELOPE: Rules = {
-  "M an envelope: an unknown method": async (s) => {
-    const body = { ...RPC, method: "message/shout" };
-    return code(await s.send("POST", `/a2a/${AGENT}`, body, { accept: "application/json" }));
-  },
-  "S the `id` of the response is the request's, text or number": async (s) => {
-    const headers = { accept: "application/json" };
-    const of = async (id: unknown) => s.send("POST", `/a2a/${AGENT}`, { ...RPC, id }, headers);
-    return [JSON.stringify((await of("7")).body.id), JSON.stringify((await of(7)).body.id)];
-  },
+const envelopes: Readonly<Record<string, unknown>> = {
+  "text that is no JSON": "{",
+  "no `jsonrpc`": { ...RPC, jsonrpc: undefined },
+  "`jsonrpc` 1.0": { ...RPC, jsonrpc: "1.0" },
+  "a notification, without `id`": { ...RPC, id: undefined, method: "message/send", params: message("hello") },
+  "a response": { jsonrpc: "2.0", id: "7", result: {} },
+  "neither method nor id": { jsonrpc: "2.0" },
+  "a list of requests": [RPC],
+  "an unknown method": { ...RPC, method: "message/shout" },
 };
+const STREAMED = "text/event-stream";
+const ACCEPT = {
+  "message/send": ["", "*/*", "application/*", `application/json, ${STREAMED}`, STREAMED],
+  "message/stream": ["application/json", "*/*"],
+};
+
+const ENVELOPE: Rules = Object.fromEntries([
+  ...Object.entries(ACCEPT).flatMap(([method, headers]) =>
+    headers.map((accept) => [
+      `M \`Accept\` of \`${method}\`: ${accept === "" ? "none" : `\`${accept}\``}`,
+      async (s: AgentServer) => code(await s.rpc(method, message("hello"), { accept })),
+    ]),
+  ),
+  ...Object.entries(envelopes).map(([name, body]) => [
+    `M an envelope: ${name}`,
+    async (s: AgentServer) =>
+      code(await s.send("POST", `/a2a/${AGENT}`, body, { accept: "application/json" })),
+  ]),
+  [
+    "S the `id` of the response is the request's, text or number",
+    async (s: AgentServer) => {
+      const headers = { accept: "application/json" };
+      const of = async (id: unknown) => s.send("POST", `/a2a/${AGENT}`, { ...RPC, id }, headers);
+      return [JSON.stringify((await of("7")).body.id), JSON.stringify((await of(7)).body.id)];
+    },
+  ],
+]);
 
 const OFF: Rules = {
   "S `http.disable_a2a`: `POST /a2a/{id}`": async (s) => code(await s.rpc("message/send", message("hello"))),
   "S `http.disable_a2a`: the card": async (s) => code(await card(s)),
+  "S `http.disable_a2a`: `GET /a2a/{id}`": async (s) => code(await s.get(`/a2a/${AGENT}`)),
 };
 
 export const RULES: Readonly<Record<string, Rules>> = {

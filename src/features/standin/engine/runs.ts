@@ -13,15 +13,23 @@ export interface Message {
   /** Replaces the role: `human`, `ai`, `system`. */
   readonly type: string;
   readonly content: unknown;
-  readonly run: Run;
+  /** Undefined: the state was written without a run. */
+  readonly run?: Run;
+}
+
+interface State {
+  readonly messages: readonly Message[];
+  readonly at: number;
+  readonly id: string;
+  readonly run?: Run;
 }
 
 export interface Thread {
   readonly id: string;
   readonly createdAt: number;
-  /** A run that is removed takes its messages with it. */
-  messages: readonly Message[];
-  /** Oldest first. */
+  updatedAt: number;
+  metadata: Readonly<Record<string, unknown>>;
+  states: readonly State[];
   runs: readonly Run[];
 }
 
@@ -43,10 +51,13 @@ export interface Run {
 }
 
 export interface RunRequest {
-  readonly input: readonly Pick<Message, "type" | "content">[];
+  /** Null: a run without input fails. */
+  readonly input: readonly Pick<Message, "type" | "content">[] | null;
   readonly strategy: Strategy;
+  readonly metadata?: Readonly<Record<string, unknown>> | undefined;
   /** The answer to the question of the thread's last run. */
   readonly resume?: unknown;
+  readonly holdMs?: number;
 }
 
 export class RunEngine {
@@ -60,10 +71,26 @@ export class RunEngine {
     this.#meter = meter;
   }
 
-  createThread(id: string = randomUUID()): Thread {
-    const thread: Thread = { id, createdAt: this.#now(), messages: [], runs: [] };
+  get threads(): readonly Thread[] {
+    return [...this.#threads.values()];
+  }
+
+  createThread(id: string = randomUUID(), metadata: Thread["metadata"] = {}): Thread {
+    const at = this.#now();
+    const thread: Thread = { id, createdAt: at, updatedAt: at, metadata, states: [], runs: [] };
     this.#threads.set(id, thread);
     return thread;
+  }
+
+  copy(of: Thread): Thread {
+    const thread = this.createThread(undefined, of.metadata);
+    thread.states = of.states;
+    return thread;
+  }
+
+  deleteThread(thread: Thread): void {
+    for (const run of thread.runs) this.delete(run);
+    this.#threads.delete(thread.id);
   }
 
   find(threadId: string): Thread | undefined {
@@ -103,14 +130,37 @@ export class RunEngine {
       started: Promise.withResolvers(),
     };
     thread.runs = [...thread.runs, run];
+    thread.metadata = { ...thread.metadata, graph_id: ASSISTANT.name, assistant_id: ASSISTANT.id };
+    const { holdMs = 0 } = request;
+    const begin = () => {
+      this.#timers.delete(run);
+      this.#next(thread);
+    };
     // The run starts after the response, so that a client first sees it pending.
-    setImmediate(() => this.#next(thread));
+    if (holdMs > 0) this.#timers.set(run, setTimeout(begin, holdMs));
+    else setImmediate(begin);
     return run;
   }
 
-  #write(run: Run, added: RunRequest["input"]): void {
-    const { thread } = run;
-    thread.messages = [...thread.messages, ...added.map((one) => ({ id: randomUUID(), ...one, run }))];
+  /** `rollback` also removes the run. A finished run cannot be cancelled. */
+  cancel(run: Run, action: "interrupt" | "rollback"): void {
+    if (!isOpen(run)) throw new Refusal(404, { detail: `Run with ID ${run.id} has ended` });
+    if (action === "rollback") this.#remove(run);
+    else this.#interrupt(run);
+    setImmediate(() => this.#next(run.thread));
+  }
+
+  delete(run: Run): void {
+    this.#remove(run);
+    setImmediate(() => this.#next(run.thread));
+  }
+
+  write(thread: Thread, added: readonly Pick<Message, "type" | "content">[], run?: Run): State {
+    const messages = added.map((one) => ({ id: randomUUID(), ...one, ...(run && { run }) }));
+    const state = { messages: [...messagesOf(thread), ...messages], at: this.#now(), id: randomUUID() };
+    thread.states = [...thread.states, { ...state, ...(run && { run }) }];
+    thread.updatedAt = state.at;
+    return state;
   }
 
   close(): void {
@@ -132,21 +182,21 @@ export class RunEngine {
 
   #next(thread: Thread): void {
     if (!this.#threads.has(thread.id) || thread.runs.some((run) => run.status === "running")) return;
-    const run = thread.runs.find((one) => one.status === "pending");
+    const run = thread.runs.find((one) => one.status === "pending" && !this.#timers.has(one));
     if (run === undefined) return;
     this.#meter();
     run.status = "running";
     run.updatedAt = this.#now();
     const { input, resume } = run.request;
-    if (resume === undefined) this.#write(run, input);
+    if (thread.states.length === 0) this.write(thread, [], run);
+    if (resume === undefined) this.write(thread, input ?? [], run);
     run.started.resolve();
     const { delayMs, ...outcome } = perform(input, resume);
     const finish = () => {
       run.error = outcome.error ?? null;
       run.question = outcome.question === undefined ? null : { id: hex(), value: outcome.question };
       if (outcome.reply !== undefined) {
-        this.#write(run, [{ type: "ai", content: outcome.reply }]);
-        run.reply = thread.messages.at(-1) ?? null;
+        run.reply = this.write(thread, [{ type: "ai", content: outcome.reply }], run).messages.at(-1) ?? null;
       }
       this.#end(run, run.error === null ? "success" : "error");
       this.#next(thread);
@@ -162,14 +212,14 @@ export class RunEngine {
   #end(run: Run, status: RunStatus): void {
     this.#stop(run);
     run.status = status;
-    run.updatedAt = this.#now();
+    run.thread.updatedAt = run.updatedAt = this.#now();
     run.ended.resolve(status);
   }
 
   #remove(run: Run): void {
     this.#stop(run);
     const { thread } = run;
-    thread.messages = thread.messages.filter((one) => one.run !== run);
+    thread.states = thread.states.filter((state) => state.run !== run);
     thread.runs = thread.runs.filter((one) => one !== run);
     run.ended.resolve("deleted");
   }
@@ -182,6 +232,10 @@ export class RunEngine {
 
 export function isOpen({ status }: Run): boolean {
   return status === "pending" || status === "running";
+}
+
+export function messagesOf({ states }: Thread): readonly Message[] {
+  return states.at(-1)?.messages ?? [];
 }
 
 const hex = () => randomUUID().replaceAll("-", "");
@@ -208,6 +262,14 @@ interface Outcome {
 
 function perform(input: RunRequest["input"], resume: unknown): Outcome {
   if (resume !== undefined) return { delayMs: 0, reply: `Answer: ${resume}` };
+  if (input === null) return { delayMs: 0, error: { error: "EmptyInputError", message: "No input" } };
+  const stranger = input.find(({ type }) => !["human", "ai", "system"].includes(type));
+  if (stranger !== undefined) {
+    return {
+      delayMs: 0,
+      error: { error: "ValueError", message: `Unexpected message type: ${stranger.type}` },
+    };
+  }
   const text = textOf(input.at(-1)?.content ?? "");
   const delayMs = Math.min(Number(/\bdelay=(\d{1,9})\b/.exec(text)?.[1] ?? 0), LONGEST_MS);
   if (/\bfail\b/i.test(text)) {

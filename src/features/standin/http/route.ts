@@ -11,7 +11,7 @@ export interface Exchange {
   readonly query: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly origin: string;
-  /** Parsed JSON, or undefined. */
+  /** Parsed JSON, or undefined. For a route that takes `text`: the text. */
   readonly body: unknown;
   readonly fault: Fault | null;
 }
@@ -20,6 +20,8 @@ export interface Route {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly needs: Needs;
+  /** The route itself parses its body and refuses a wrong one. */
+  readonly takes?: "text";
   readonly refusesBy?: "problem";
   /** Our own route, without faults and not remembered, so that tests can repair a broken platform. */
   readonly isOwn?: true;
@@ -27,7 +29,7 @@ export interface Route {
 }
 
 /** Bytes (our guess). */
-const MOST_BODY = 5_000_000;
+export const MOST_BODY = 5_000_000;
 
 export const json = (body: unknown, status = 200): Response => ({
   status,
@@ -92,7 +94,7 @@ async function handled(
       if (refusal !== undefined) throw refusal;
     }
     world.access.check(route.needs, read.headers);
-    return route.handle({ ...exchange(request, fault), ...read });
+    return route.handle({ ...exchange(request, route, fault), ...read });
   });
   const isChanged = deviations.length > 0 || fault?.kind === "body";
   if (given.status !== 200 || !isChanged) return given;
@@ -118,7 +120,7 @@ async function outcome({ refusesBy }: Route, handle: () => Response | Promise<Re
   }
 }
 
-function exchange(request: FastifyRequest, fault: Fault | null): Exchange {
+function exchange(request: FastifyRequest, route: Route, fault: Fault | null): Exchange {
   const { params, query, headers, protocol, host } = request;
   const text = (request.body as Buffer | undefined)?.toString("utf8") ?? "";
   return {
@@ -126,7 +128,7 @@ function exchange(request: FastifyRequest, fault: Fault | null): Exchange {
     query: query as Record<string, unknown>,
     headers,
     origin: `${protocol}://${host}`,
-    body: parsedBody(text),
+    body: route.takes === "text" ? text : parsedBody(text),
     fault,
   };
 }
