@@ -209,22 +209,10 @@ const isFor = ({ path }: Endpoint, { pathname, search }: URL) => path.test(pathn
 
 function saidOf(bill: ReadBill, part: BillPart, { logs }: Bench) {
   const { provider, failed } = bill;
-  const parts: Record<BillPart, { refusal: string | null } | undefined> = {
-    provider_totals: provider,
-    usage_limits: bill.limits,
-    billing_period: bill.period,
-    resource_tags: bill.tags,
-    names: bill.names,
-    all_workspaces: bill.allWorkspaces,
-    audit_log: bill.auditLog,
-    members: bill.statement.members,
-    gateway_spend: bill.statement.gateway_spend,
-    engine_units: bill.statement.engine_units,
-    engine_limit: bill.statement.engine_limit,
-  };
+  const read = part === "provider_totals" ? provider : bill.parts[part];
   const months = part === "provider_totals" ? (provider?.failed ?? []) : [];
   return {
-    refused: parts[part]?.refusal ?? "",
+    refused: read?.refusal ?? "",
     failed: [...failed, ...months].map(({ message }) => message).join(),
     logged: logs
       .filter(({ level }) => Number(level) >= 30)

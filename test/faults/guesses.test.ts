@@ -97,14 +97,14 @@ async function nightOf(bench: Bench, kind: Kind) {
     return [...failures.map(({ message }) => message), ...counts, ...(unverified > 0 ? ["unverified"] : [])];
   });
   await work("bill", async () => {
-    const { provider, names, failed } = await readBill(await bench.open({ settings }), {
+    const { provider, parts, failed } = await readBill(await bench.open({ settings }), {
       reach: "month",
       isPatient: false,
     });
     const totals = provider?.months.flatMap((one) => one.totals).filter(({ meter }) => meter === "traces");
     return [
       ...[...failed, ...(provider?.failed ?? [])].map(({ message }) => message),
-      `names ${names?.read}`,
+      `names ${parts.names?.read}`,
       ...new Set(totals?.map(({ outcome, workspaceId }) => `${outcome} ${workspaceId}`)),
     ];
   });

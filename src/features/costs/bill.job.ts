@@ -1,7 +1,7 @@
 import { CONTROL, defineJob, type FeatureJob } from "../../../jobs/job.ts";
 import type { Config } from "../../core/base/config.ts";
 import { endOfCounts, runOnSource } from "../../core/pipeline/as-run.ts";
-import { billPartsOf } from "./bill-terms.store.ts";
+import { billPartsOf, STATEMENT_PARTS } from "./bill-terms.store.ts";
 import { readBill } from "./read-bill.ts";
 import { readAllWorkspaces } from "./read-terms.ts";
 
@@ -14,16 +14,16 @@ const readBillJob = defineJob({
       "totals",
       async (source) => {
         const bill = await readBill(source, { reach: "month", isPatient: true });
-        const { provider, limits, period, tags, statement } = bill;
+        const { provider, parts } = bill;
         return {
           months: provider?.months.length ?? 0,
           requests: provider?.requests ?? 0,
           restated: provider?.restated ?? 0,
           differences: provider?.findings.length ?? 0,
-          limits: limits?.read ?? 0,
-          periods: period?.read ?? 0,
-          tags: tags?.read ?? 0,
-          statementLines: Object.values(statement).reduce((sum, { read }) => sum + read, 0),
+          limits: parts.usage_limits?.read ?? 0,
+          periods: parts.billing_period?.read ?? 0,
+          tags: parts.resource_tags?.read ?? 0,
+          statementLines: STATEMENT_PARTS.reduce((sum, part) => sum + (parts[part]?.read ?? 0), 0),
           failed: (provider?.failed.length ?? 0) + bill.failed.length,
         };
       },

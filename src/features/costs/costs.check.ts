@@ -36,7 +36,7 @@ export const BILL_WORDS: Readonly<Record<BillPart, string>> = {
   billing_period: "the billing period",
   resource_tags: "tags of resources",
   names: "names of API keys and sandboxes",
-  all_workspaces: "usage of all workspaces",
+  all_workspaces: "workspaces with usage that no sync loads",
   audit_log: "changes in the audit log",
   members: "members of the organization",
   gateway_spend: "spend through the gateway",

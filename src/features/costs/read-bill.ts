@@ -45,18 +45,26 @@ interface FailedPart {
   readonly message: string;
 }
 
-/** A part that failed, or was refused within the last day, is undefined. */
 export interface ReadBill {
+  /** Undefined: it failed, or was refused within the last day. */
   readonly provider: ProviderResult | undefined;
-  readonly limits: ReadPart | undefined;
-  readonly period: ReadPart | undefined;
-  readonly tags: ReadPart | undefined;
-  readonly names: ReadPart | undefined;
-  readonly allWorkspaces: ReadPart | undefined;
-  readonly auditLog: ReadPart | undefined;
-  readonly statement: Readonly<Partial<Record<StatementPart, ReadPart>>>;
+  /** Lacks parts that failed, or were refused within the last day. */
+  readonly parts: Readonly<Partial<Record<ListedPart, ReadPart>>>;
   readonly failed: readonly FailedPart[];
 }
+
+type ListedPart = Exclude<BillPart, "provider_totals">;
+
+const READERS: Readonly<
+  Record<Exclude<ListedPart, StatementPart>, (source: OpenSource) => Promise<ReadPart>>
+> = {
+  billing_period: readBillingPeriod,
+  usage_limits: readUsageLimits,
+  resource_tags: readResourceTags,
+  all_workspaces: readAllWorkspaces,
+  names: readNames,
+  audit_log: readAuditLog,
+};
 
 /**
  * Compares the bill's totals with stored usage, and stores usage limits, billing period, tags, names and snapshots of the
@@ -83,22 +91,15 @@ export async function readBill(
       return undefined;
     }
   };
-  const statement: Partial<Record<StatementPart, ReadPart>> = {};
-  for (const part of STATEMENT_PARTS) {
-    const found = await read(part, () => readStatementPart(source, part));
-    if (found !== undefined) statement[part] = found;
-  }
-  return {
-    statement,
-    period: await read("billing_period", () => readBillingPeriod(source)),
-    limits: await read("usage_limits", () => readUsageLimits(source)),
-    tags: await read("resource_tags", () => readResourceTags(source)),
-    allWorkspaces: await read("all_workspaces", () => readAllWorkspaces(source)),
-    names: await read("names", () => readNames(source)),
-    auditLog: await read("audit_log", () => readAuditLog(source)),
-    provider: await read("provider_totals", () => checkProvider(source, reach, onProgress)),
-    failed,
+  const parts: Partial<Record<ListedPart, ReadPart>> = {};
+  const keep = async (part: ListedPart, work: () => Promise<ReadPart>) => {
+    const found = await read(part, work);
+    if (found !== undefined) parts[part] = found;
   };
+  for (const part of STATEMENT_PARTS) await keep(part, () => readStatementPart(source, part));
+  for (const [part, work] of Object.entries(READERS)) await keep(part as ListedPart, () => work(source));
+  const provider = await read("provider_totals", () => checkProvider(source, reach, onProgress));
+  return { provider, parts, failed };
 }
 
 /** Time until a month that ended is final in the platform's books (docs/platform.md, Buckets). */

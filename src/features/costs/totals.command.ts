@@ -15,10 +15,8 @@ import { withSource } from "../../terminal/options.ts";
 import { count, instant, linesOf, tableOf } from "../../terminal/output.ts";
 import { inSessionOfSource, type Session } from "../../terminal/session.ts";
 import { reportPerSource } from "../../terminal/sources.ts";
-import { STATEMENT_PARTS } from "./bill-terms.store.ts";
 import { BILL_WORDS } from "./costs.check.ts";
 import { type ProviderResult, type ReadBill, readBill } from "./read-bill.ts";
-import type { ReadPart } from "./read-terms.ts";
 
 const SHOWN = 50;
 
@@ -157,38 +155,25 @@ function exitOfBill({ provider, failed: parts }: ReadBill): number {
     : EXIT.done;
 }
 
-function billToData({ provider, limits, period, statement, failed: parts }: ReadBill) {
-  const terms = { usageLimits: limits ?? null, billingPeriod: period ?? null, statement, failedParts: parts };
-  if (provider === undefined) return terms;
+function billToData({ provider, parts, failed: failedParts }: ReadBill) {
+  if (provider === undefined) return { parts, failedParts };
   const { refusal, months, findings, failed, requests, restated } = provider;
   const totals = months.flatMap(({ month, totals: all }) =>
     all.map(({ scopeId: _scope, unusable: _why, ...total }) => ({ month, ...total })),
   );
-  return { refusal, requests, restated, differences: findings.length, findings, failed, totals, ...terms };
+  const differences = findings.length;
+  return { refusal, requests, restated, differences, findings, failed, totals, parts, failedParts };
 }
 
-export function describeBill(
-  source: string,
-  { provider, limits, period, tags, names, allWorkspaces, auditLog, statement, failed }: ReadBill,
-): string {
+export function describeBill(source: string, { provider, parts, failed }: ReadBill): string {
   return linesOf(
     provider && describeProvider(source, provider),
-    failed.map(({ part, code, message }) => `not read: ${part.replace("_", " ")}: ${message} [${code}]`),
-    limits && describePart("usage limits", limits),
-    period && describePart("billing period", period),
-    tags && describePart("tags of resources", tags),
-    allWorkspaces && describePart("workspaces with usage that no sync loads", allWorkspaces),
-    names && describePart("names of API keys and sandboxes", names),
-    auditLog && describePart("new changes in the audit log", auditLog),
-    STATEMENT_PARTS.map((part) => {
-      const found = statement[part];
-      return found !== undefined && describePart(BILL_WORDS[part], found);
+    failed.map(({ part, code, message }) => `not read: ${BILL_WORDS[part]}: ${message} [${code}]`),
+    Object.entries(parts).map(([part, { read, refusal }]) => {
+      const what = BILL_WORDS[part as keyof typeof parts];
+      return `${what}: ${refusal === null ? `${read} read` : `not read. ${refusal}`}`;
     }),
   );
-}
-
-function describePart(what: string, { read, refusal }: ReadPart): string {
-  return `${what}: ${refusal === null ? `${read} read` : `not read. ${refusal}`}`;
 }
 
 function describeProvider(source: string, provider: ProviderResult): string {

@@ -62,7 +62,7 @@ function expected(bench: Bench) {
 test("workspaces that a source does not name are kept with their traces of each month, without an alert", async () => {
   const bench = await setupAll({ workspaces: [0] });
   await bench.sync();
-  expect(await read(bench)).toMatchObject({ allWorkspaces: { refusal: null }, failed: [] });
+  expect(await read(bench)).toMatchObject({ parts: { all_workspaces: { refusal: null } }, failed: [] });
   expect(expected(bench).length).toBeGreaterThan(1);
   expect(await kept(bench)).toEqual(expected(bench));
   expect(await incidentsOf(bench)).toEqual([]);
@@ -127,8 +127,8 @@ test("a workspace with usage that no listing shows is an incident until it is lo
 test("a server that requires ids is asked once, and remembered as one that refuses", async () => {
   const bench = await setupAll({ days: 3, standin: { workspaceIds: "required" } });
   await bench.sync();
-  const { allWorkspaces } = await read(bench);
-  expect(allWorkspaces).toMatchObject({ read: 0, refusal: expect.stringContaining("422") });
+  const { parts } = await read(bench);
+  expect(parts.all_workspaces).toMatchObject({ read: 0, refusal: expect.stringContaining("422") });
   const first = withoutIds(bench);
   const after = async (days: number) => {
     await bench.sql(`UPDATE usage.bill_part SET requested_at = now() - interval '${days} days'`);

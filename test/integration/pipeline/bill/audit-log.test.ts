@@ -46,14 +46,17 @@ test("each change of a setting that changes a bill is kept once, and later readi
   change(bench, "create_dataset", now - 100 * DAY_MS);
   change(bench, "update_usage_limit", now - 90 * DAY_MS, { succeeded: false });
   change(bench, "update_usage_limit", now - 500 * DAY_MS);
-  expect(await read(bench)).toMatchObject({ auditLog: { read: expected.length, refusal: null }, failed: [] });
+  expect(await read(bench)).toMatchObject({
+    parts: { audit_log: { read: expected.length, refusal: null } },
+    failed: [],
+  });
   expect(await kept(bench)).toEqual(expected);
   expect(requests(bench)).toHaveLength(3);
 
-  expect(await read(bench, true)).toMatchObject({ auditLog: { read: 0, refusal: null } });
+  expect(await read(bench, true)).toMatchObject({ parts: { audit_log: { read: 0, refusal: null } } });
   expect(requests(bench)).toHaveLength(4);
   const late = change(bench, "delete_gateway_policy", now - 3 * DAY_MS);
-  expect(await read(bench, true)).toMatchObject({ auditLog: { read: 1 } });
+  expect(await read(bench, true)).toMatchObject({ parts: { audit_log: { read: 1 } } });
   expect(await kept(bench)).toEqual([...expected.slice(0, -1), late, ...expected.slice(-1)]);
 });
 
@@ -64,11 +67,12 @@ test.each([401, 403, 404])(
     change(bench, "update_ttl_settings", bench.now - DAY_MS);
     respond(bench, "<html>no</html>", { status, times: 9 });
     expect(await read(bench, true)).toMatchObject({
-      auditLog: { read: 0, refusal: expect.stringContaining(`${status}`) },
+      parts: { audit_log: { read: 0, refusal: expect.stringContaining(`${status}`) } },
       failed: [],
     });
     const before = requests(bench).length;
-    expect(await read(bench, true)).toMatchObject({ auditLog: undefined, failed: [] });
+    const again = await read(bench, true);
+    expect([again.parts.audit_log, again.failed]).toEqual([undefined, []]);
     expect(requests(bench)).toHaveLength(before);
     expect(await kept(bench)).toEqual([]);
     expect(bench.logs.filter(({ level }) => Number(level) >= 40)).toEqual([]);
@@ -84,9 +88,9 @@ test.each<[string, unknown]>([
   const bench = await setupLog();
   const expected = change(bench, "update_ttl_settings", bench.now - DAY_MS);
   respond(bench, body, { times: 50 });
-  const { auditLog, limits, failed } = await read(bench);
-  expect(auditLog).toBeUndefined();
-  expect(limits).toBeDefined();
+  const { parts, failed } = await read(bench);
+  expect(parts.audit_log).toBeUndefined();
+  expect(parts.usage_limits).toBeDefined();
   expect(failed).toMatchObject([{ part: "audit_log", code: "response_invalid" }]);
   expect(await kept(bench)).toEqual([]);
   bench.standin.faults.clear();
@@ -114,13 +118,13 @@ test("an empty page with a cursor is not the end, and a page that repeats adds n
   );
   const cursor = (from: number) => Buffer.from(`${from}`).toString("base64");
   respond(bench, { items: [], cursor: cursor(0) });
-  expect(await read(bench)).toMatchObject({ auditLog: { read: all.length }, failed: [] });
+  expect(await read(bench)).toMatchObject({ parts: { audit_log: { read: all.length } }, failed: [] });
   expect(await kept(bench)).toEqual(all);
 
   const again = await setupLog({ now: bench.now });
   const entries = Array.from({ length: 3 }, (_, n) => entry(again, { n }));
   respond(again, { items: [...entries, ...entries], cursor: cursor(0) });
-  expect(await read(again)).toMatchObject({ auditLog: { read: 3 }, failed: [] });
+  expect(await read(again)).toMatchObject({ parts: { audit_log: { read: 3 } }, failed: [] });
 });
 
 const uid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
@@ -146,7 +150,7 @@ test.each<[string, Record<string, unknown>, string]>([
 ])("an entry with %s is left out by its place, and nothing else is", async (_, wrong, place) => {
   const bench = await setupLog();
   respond(bench, { items: [{ ...entry(bench), ...wrong }, 7, entry(bench, { n: 2 })], cursor: null });
-  expect(await read(bench)).toMatchObject({ auditLog: { read: 1, refusal: null }, failed: [] });
+  expect(await read(bench)).toMatchObject({ parts: { audit_log: { read: 1, refusal: null } }, failed: [] });
   expect(await kept(bench)).toMatchObject([{ operation: "update_ttl_settings", is_certain: false }]);
   const [warning] = bench.logs.filter(({ code }) => code === "logged_change_refused");
   expect(warning).toMatchObject({ refused: 2, msg: expect.stringContaining(place) });

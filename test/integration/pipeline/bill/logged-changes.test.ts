@@ -54,7 +54,7 @@ test("a change of retention is beside the day on which long-lived traces stepped
   bench.change({});
   bench.change({ operation: "update_usage_limit", at: at + HOUR_MS, workspaceId: other?.id });
   bench.change({ operation: "create_gateway_policy", at: at - 3 * DAY_MS });
-  expect(await bench.read()).toMatchObject({ auditLog: { refusal: null }, failed: [] });
+  expect(await bench.read()).toMatchObject({ parts: { audit_log: { refusal: null } }, failed: [] });
 
   const found = await bench.monthChanges();
   const steps = found.flatMap((one) => one.steps.map((step) => ({ ...step, operation: one.operation })));
@@ -102,7 +102,7 @@ test("a change of retention is beside the day on which long-lived traces stepped
 
   bench.change({ at: at - HOUR_MS, operation: "update_payment_plan" });
   bench.change({ at: at - 25 * HOUR_MS, operation: "delete_usage_limit" });
-  expect(await bench.read()).toMatchObject({ auditLog: { read: 2 } });
+  expect(await bench.read()).toMatchObject({ parts: { audit_log: { read: 2 } } });
   const all = await bench.monthChanges();
   expect(all.find(({ operation }) => operation === "update_payment_plan")?.steps).toHaveLength(1);
   expect(all.find(({ operation }) => operation === "delete_usage_limit")?.steps ?? []).toEqual([]);

@@ -45,7 +45,7 @@ test("API keys, sandboxes and snapshots have the names of the platform's lists, 
   const before = await figures(bench);
   expect([...(await named(bench, "dim_api_key")).values()].every((name) => name === null)).toBe(true);
 
-  expect(await read(bench)).toMatchObject({ names: { refusal: null }, failed: [] });
+  expect(await read(bench)).toMatchObject({ parts: { names: { refusal: null } }, failed: [] });
   for (const view of ["dim_api_key", "dim_resource"] as const) {
     const found = await named(bench, view);
     expect(found.size, view).toBeGreaterThan(2);

@@ -249,19 +249,9 @@ test("extended traces are compared with long-lived ones: a late upgrade is loade
   });
   expect((await compare()).own).toEqual(["longlived differs", "traces equal"]);
   const provider = await check(bench);
-  expect(
-    describeBill("default", {
-      provider,
-      limits: undefined,
-      period: undefined,
-      tags: undefined,
-      names: undefined,
-      allWorkspaces: undefined,
-      auditLog: undefined,
-      statement: {},
-      failed: [],
-    }),
-  ).toMatch(/month +workspace +usage +stored +provider\n.*\n?\d{4}-\d\d +\S+ +extended traces /);
+  expect(describeBill("default", { provider, parts: {}, failed: [] })).toMatch(
+    /month +workspace +usage +stored +provider\n.*\n?\d{4}-\d\d +\S+ +extended traces /,
+  );
   expect(
     await bench.sql(
       "SELECT kind, trace_tier, (other_amount - stored_amount)::bigint AS more FROM reporting_detail.usage_reconciliation",

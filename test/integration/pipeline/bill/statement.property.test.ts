@@ -143,11 +143,11 @@ test(`readings of the bill that fail in any way end complete, and say so on the 
       const source = await bench.open();
       for (const { part, fault, skip, times } of steps)
         faults.script({ fault, match: { path: PATHS[part] }, times, ...(skip === 0 ? {} : { skip }) });
-      const { failed, statement, period, provider } = await readBill(source, {
+      const { failed, parts, provider } = await readBill(source, {
         reach: "month",
         isPatient: false,
       });
-      const refusals = { ...statement, billing_period: period, provider_totals: provider };
+      const refusals = { ...parts, provider_totals: provider };
       const rows = await billRows(bench);
       for (const one of Object.keys(PATHS) as (keyof typeof PATHS)[]) {
         const isNamed =

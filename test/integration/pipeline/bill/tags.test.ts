@@ -34,7 +34,7 @@ async function inViews({ sql }: Bench, type: keyof typeof TYPES): Promise<string
 test("tags are those of the platform, and usage by a tag adds up to all usage", async () => {
   const bench = await setupTags();
   await bench.sync();
-  expect((await read(bench)).tags).toMatchObject({ refusal: null });
+  expect((await read(bench)).parts.resource_tags).toMatchObject({ refusal: null });
   for (const type of ["projects", "deployments", "sandboxes"] as const) {
     expect(inStandin(bench, type).length, type).toBeGreaterThan(0);
     expect(await inViews(bench, type), type).toEqual(inStandin(bench, type));

@@ -27,7 +27,7 @@ test("limits for each project stand beside that of their workspace, and nothing 
     { ...limit, value: 7, scope: "project" },
     { ...limit, value: 9, scope: "project" },
   );
-  expect(await read(bench)).toMatchObject({ limits: { refusal: null }, failed: [] });
+  expect(await read(bench)).toMatchObject({ parts: { usage_limits: { refusal: null } }, failed: [] });
   const found = (await uses(bench)).map(({ limitType, value, traces }) => [
     limitType,
     value,
@@ -72,7 +72,10 @@ test("a limit is warned of at 50, 75, 90 and 100 percent of the loaded month, wi
     [0, 4],
   ] as const) {
     limited(value);
-    expect(await read(bench)).toMatchObject({ limits: { read: 1, refusal: null }, failed: [] });
+    expect(await read(bench)).toMatchObject({
+      parts: { usage_limits: { read: 1, refusal: null } },
+      failed: [],
+    });
     const [use] = await uses(bench);
     expect(use).toMatchObject({ workspaceId, limitType: "monthly_traces", value, month: month.start });
     if (!isLoaded || use === undefined) continue;
