@@ -18,6 +18,7 @@ export const REST: Projects = {
   browser: ["browser"],
   faults: ["faults"],
   tools: ["tools"],
+  speed: ["speed"],
 };
 
 /**
