@@ -4,7 +4,7 @@ import { type EtlError, UsageError } from "../core/base/errors.ts";
 import { parseJson } from "../core/base/json.ts";
 import { printableLine } from "../core/base/printable.ts";
 import { didYouMean } from "../core/base/spelling.ts";
-import { STATUSES as STATUS_ORDER, type Status } from "../core/domain/coverage/coverage-grid.ts";
+import type { Status } from "../core/domain/coverage/coverage-grid.ts";
 import type { Status as StatusWord, Tone } from "../core/domain/proof/statuses.ts";
 import { addDays } from "../core/domain/time/days.ts";
 import { type Amount, amountShown, centsShown } from "../core/domain/usage/amount.ts";
@@ -106,7 +106,7 @@ export function refusal({ message, next }: Pick<EtlError, "message" | "next">): 
   return notice("warn", html`<p>${prose(message)}</p><p>${prose(next)}</p>`);
 }
 
-export const STATUSES: Readonly<Record<Status, { glyph: string; word: string; about: string }>> = {
+const STATUSES: Readonly<Record<Status, { glyph: string; word: string; about: string }>> = {
   not_available: { glyph: "∅", word: "not available", about: "the server does not have it" },
   failed: { glyph: "✕", word: "failed", about: "the last response could not be used" },
   missing: { glyph: "○", word: "missing", about: "not loaded" },
@@ -140,13 +140,6 @@ export function badge(status: Status): Html {
 /** Meters of deployments or sandboxes have the title of these instead of projects. */
 export function dimensionTitle(groupBy: GroupBy, meter: Meter = "traces"): string {
   return DIMENSIONS[dimensionOf(meter, groupBy)].title;
-}
-
-export function legend(): Html {
-  return html`<dl class="legend">${STATUS_ORDER.map((one) => fact(badge(one), STATUSES[one].about))}
-    ${fact(sign("unproved", UNPROVED.glyph, UNPROVED.word), UNPROVED.about)}
-    ${fact(sign("differs", "≠", "differs"), "loaded, and the platform's export has another number")}
-  </dl>`;
 }
 
 /** A status as a label: `pill(MONTH_STATUS.open, "1 item")`. @public */

@@ -11,7 +11,7 @@ import { openDaysOf } from "../../src/features/close/open-days.store.ts";
 import { totalsToClose } from "../../src/features/close/totals-to-close.store.ts";
 import { unpricedUsage } from "../../src/features/costs/prices.store.ts";
 import { coverageLines } from "../../src/features/coverage/coverage-lines.store.ts";
-import { trustOfSources } from "../../src/features/status/trust.store.ts";
+import { trustOfSources } from "../../src/features/coverage/trust.store.ts";
 import { createPrices } from "../support/charges.ts";
 import { client, setUpEachSource, sourceId, store } from "../support/each-source.ts";
 import { WORKSPACES } from "../support/reporting.ts";

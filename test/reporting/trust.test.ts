@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Transaction } from "../../src/core/store/db/database.ts";
-import { trustOfSources } from "../../src/features/status/trust.store.ts";
+import { trustOfSources } from "../../src/features/coverage/trust.store.ts";
 import { KEEP_PROOF } from "../support/by-hand.ts";
 import { seed } from "../support/drawn.ts";
 import { setup } from "../support/source.ts";

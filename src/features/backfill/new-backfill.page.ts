@@ -9,6 +9,7 @@ import { GROUPINGS } from "../../core/domain/usage/record.ts";
 import type { NamedWorkspace } from "../../core/store/activity/reader-login.ts";
 import type { Page } from "../../web/layout.ts";
 import {
+  address,
   choice,
   dayField,
   dimensionTitle,
@@ -28,7 +29,9 @@ import { type BackfillRequest, endsInFuture, refuseOutside, workspacesOf } from 
 import {
   type BackfillPreview,
   backfillBudget,
+  digestOf,
   type PreviewedSource,
+  planBackfill,
   previewBackfill,
   previewedSource,
 } from "./plan-backfill.ts";
@@ -74,6 +77,7 @@ type Of = Pick<Context, "config" | "db" | "now" | "isOperator" | "csrf">;
 
 export function addNewBackfill(web: Web): void {
   web.page("/backfills/new", { query: REQUESTED }, (context) => newPage(context, context.query));
+  web.action("/backfills/retry", { body: RETRIED }, retry);
   web.action("/backfills/new", { body: STARTED }, async (context) => {
     const { body, store, config, actor, now, enqueue } = context;
     const { checked } = checkRequested(config, body);
@@ -96,6 +100,28 @@ export function addNewBackfill(web: Web): void {
       return { ...(await newPage(context, body)), status: 409 };
     }
   });
+}
+
+/** Starts a load of what is missing without a preview. Where nothing can be started, the form of a new load says why. */
+const RETRIED = REQUESTED.extend({ shown_at: STARTED.shape.shown_at });
+
+async function retry(context: Context & { readonly body: z.output<typeof RETRIED> }) {
+  const { config, store, now, actor, enqueue } = context;
+  const { shown_at: shownAt, ...body } = context.body;
+  const { checked } = checkRequested(config, body);
+  if (checked !== undefined) {
+    const source = await chosenSource(context, checked);
+    const { backfillRequest } = checked;
+    const { tasks } = await planBackfill(source, backfillRequest, now);
+    const shown = { digest: digestOf(source, backfillRequest, tasks), shownAt };
+    const started =
+      tasks.length > 0 && (await startShown(store, source, backfillRequest, { shown, by: actor, now }));
+    if (started && started.outcome === "started") {
+      await enqueue(source.slug);
+      return { redirect: `/backfills/${started.backfillId}` };
+    }
+  }
+  return { redirect: address("/backfills/new", body) };
 }
 
 async function newPage(context: Of, requested: Requested, said: Html = html``): Promise<Page> {

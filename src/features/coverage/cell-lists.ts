@@ -1,4 +1,3 @@
-import { parseJson } from "../../core/base/json.ts";
 import { counted, printable, withoutAddresses } from "../../core/base/printable.ts";
 import { intervalOf } from "../../core/domain/time/days.ts";
 import { count, dimensionTitle, type Html, html, instant, notice, prose, table } from "../../web/parts.ts";
@@ -11,6 +10,7 @@ import {
   MOST,
 } from "./cell-facts.store.ts";
 import { stepAbout } from "./failure-steps.ts";
+import { platformWords } from "./gap-list.ts";
 
 const span = (of: { readonly from: string; readonly to: string }) => rangeText(intervalOf(of));
 
@@ -24,38 +24,32 @@ function list(
   return html`${table({ caption, heads, rows: lines })}${rows.length >= MOST && html`<p class="quiet">Only ${MOST} are listed here. Choose a shorter range to see others.</p>`}`;
 }
 
+/** Each failure once, with the dimensions that have it. */
 export function failureList(
   failures: readonly CellFailure[],
-  { masked, isRequested }: { masked: boolean; isRequested: boolean },
+  { masked, isRequested, retry }: { masked: boolean; isRequested: boolean; retry: Html },
 ): Html {
-  if (failures.length === 0) return html`<p class="quiet">There is no failure.</p>`;
-  return html`${failures.map((one) =>
-    notice(
+  const same = Map.groupBy(failures, ({ from, to, stride, code, state, message }) =>
+    JSON.stringify([from, to, stride, code, state, platformWords(message) ?? message]),
+  );
+  return html`${[...same.values()].map((all) => {
+    const [one] = all as [CellFailure, ...CellFailure[]];
+    const dimensions = [...new Set(all.map(({ groupBy }) => dimensionTitle(groupBy)))].join(", ");
+    const most = Math.max(...all.map(({ attempts }) => attempts));
+    return notice(
       one.state === "failed" ? "bad" : "warn",
-      html`<p><strong>${span(one)}</strong> by ${one.stride}, dimension ${dimensionTitle(one.groupBy)}: ${one.state} with code <code>${one.code}</code>.</p>
+      html`<p><strong>${span(one)}</strong>${one.stride === "hour" && " by hour"} · by ${dimensions}</p>
       ${said(one.message, masked)}
-      <p><strong>What to do:</strong> ${prose(stepAbout(one.code))}</p>
-      <p>Attempts: ${count(one.attempts)}. Last: ${instant(one.failedAt)}, fetch ${count(one.fetchNumber)}. Next: ${isRequested ? html`with the first sync after ${instant(one.retryAt)}` : "none, because no sync requests it"}.</p>`,
-    ),
-  )}`;
+      <p>${prose(stepAbout(one.code))} ${isRequested ? html`Next retry ${instant(one.retryAt)}.` : "No sync requests it."}</p>
+      <p class="quiet">${counted(most, "attempt")}, last ${instant(one.failedAt)}, code <code>${one.code}</code></p>`,
+    );
+  })}${retry}`;
 }
 
 function said(message: string, masked: boolean): Html {
-  const [, request = "", status = "", body = ""] =
-    /^([A-Z]+ \S+) responded with (\d{3}): (\{.*\})$/s.exec(message) ?? [];
-  const detail = detailOf(body);
-  if (detail === undefined) return html`<p>${shown(message, masked)}</p>`;
-  return html`<p>The platform responded with ${status}: <q>${shown(detail, masked)}</q></p>
-      <details><summary>The request</summary><code>${shown(request, masked)}</code></details>`;
-}
-
-function detailOf(body: string): string | undefined {
-  try {
-    const { detail } = parseJson(body) as { detail?: unknown };
-    return typeof detail === "string" && detail.trim() !== "" ? detail : undefined;
-  } catch {
-    return undefined;
-  }
+  const words = platformWords(message);
+  if (words === undefined) return html`<p>${shown(message, masked)}</p>`;
+  return html`<p><q>${shown(words, masked)}</q></p>`;
 }
 
 function shown(message: string, masked: boolean): string {
@@ -64,7 +58,7 @@ function shown(message: string, masked: boolean): string {
 }
 
 export function responseList(responses: readonly CurrentResponse[]): Html {
-  return list("Responses in force", ["Part", "Dimension", "By", "State", "Fetch", "Requested", "Request"], {
+  return list("Stored responses", ["Part", "Dimension", "By", "State", "Fetch", "Requested", "Request"], {
     none: "Nothing is loaded here.",
     rows: responses.map((one) => [
       span(one),

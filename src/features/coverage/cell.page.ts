@@ -1,28 +1,30 @@
 import { z } from "zod";
 import { UsageError } from "../../core/base/errors.ts";
-import { monthsOf, unitMsOf } from "../../core/domain/coverage/coverage-columns.ts";
+import { unitMsOf } from "../../core/domain/coverage/coverage-columns.ts";
+import type { Status } from "../../core/domain/coverage/coverage-grid.ts";
 import { type ColumnState, columnStates, partsFor } from "../../core/domain/coverage/coverage-grid.ts";
+import { shortDays } from "../../core/domain/months/month.ts";
+import { FIGURE_STATUS } from "../../core/domain/proof/statuses.ts";
 import { dayOf } from "../../core/domain/time/days.ts";
 import { intersect, totalMs } from "../../core/domain/time/intervals.ts";
 import { ceilToGrid, DAY_MS, floorToGrid, HOUR_MS } from "../../core/domain/time/stride.ts";
 import type { Interval } from "../../core/domain/time/window.ts";
-import { GROUPINGS, type GroupBy } from "../../core/domain/usage/record.ts";
 import { listSources } from "../../core/store/activity/overview.ts";
 import type { Page } from "../../web/layout.ts";
 import {
   address,
   count,
   dimensionTitle,
-  type Fields,
   fact,
   type Html,
   html,
+  joined,
   name,
-  STATUSES,
-  type Status,
+  notice,
+  pill,
+  plainName,
   sourceUnknown,
   table,
-  UNPROVED,
 } from "../../web/parts.ts";
 import {
   addressOf,
@@ -30,7 +32,6 @@ import {
   namedSource,
   rangeText,
   TARGET,
-  type Target,
   workspaceUnknown,
 } from "../../web/query.ts";
 import type { Context, Web } from "../../web/routes.ts";
@@ -38,6 +39,7 @@ import { type CellFacts, cellFacts } from "./cell-facts.store.ts";
 import { failureList, proofList, responseList, taskList } from "./cell-lists.ts";
 import { type CoverageCell, type SourceCoverage, sourceCoverage } from "./coverage-cells.store.ts";
 import { described, signOf } from "./coverage-table.ts";
+import { retryForm } from "./gap-list.ts";
 
 const QUERY = z.object(TARGET);
 type Query = z.output<typeof QUERY>;
@@ -56,7 +58,7 @@ interface Shown {
   readonly facts: CellFacts;
 }
 
-async function show({ db, query, masked }: Context<Query>): Promise<Page> {
+async function show({ db, query, masked, isOperator, csrf, now }: Context<Query>): Promise<Page> {
   const { workspace: workspaceId, group_by: groupBy, stride = "day" } = query;
   const source = namedSource(await listSources(db), query.source)?.source ?? "default";
   if (workspaceId === undefined) throw incomplete("workspace");
@@ -88,32 +90,44 @@ async function show({ db, query, masked }: Context<Query>): Promise<Page> {
   const facts = await cellFacts(db, { source, workspaceId, scopeIds, range });
   const shown = { coverage, cells, range, unit: `${length}s`, states, facts };
   const refusal = refusalOf(coverage, first);
-  const differences = address("/differences", {
-    source,
-    state: "all",
-    from: dayOf(range.start),
-    to: dayOf(ceilToGrid(range.end, DAY_MS)),
-    group_by: groupBy,
-    workspace: workspaceId,
-  });
+  const [from, to] = [dayOf(range.start), dayOf(ceilToGrid(range.end, DAY_MS))];
+  const lacking = cells.filter((_, n) => GAPS.includes(states[n]?.status ?? ""));
+  const isRetried = isOperator && refusal === undefined && lacking.length > 0;
+  const groupings = lacking.map((one) => one.groupBy);
+  const retry = isRetried
+    ? html`<div class="retry">${retryForm({ source, stride, workspaceId, groupings, from, to }, { csrf: csrf(), now })}<span class="quiet">Loads only what is missing.</span></div>`
+    : html``;
+  const target = { source, stride, range, groupBy, workspaceId };
+  const worst = states.map((state) => signOf(state, state.status ?? "not_available", false).kind);
+  const kind = (["missing", "provisional", "final", "proved"] as const).find((one) => worst.includes(one));
+  const links = [
+    ...(refusal === undefined
+      ? [["Reload everything", addressOf("/backfills/new", target, { reprocess: "all" })]]
+      : []),
+    [
+      "Differences and restatements",
+      address("/differences", { source, state: "all", from, to, group_by: groupBy, workspace: workspaceId }),
+    ],
+    ["All workspaces", addressOf("/coverage", { source, stride, range })],
+    ["Month", addressOf("/coverage", { ...target, range: undefined }, { month: from.slice(0, 7) })],
+  ] as const;
   return {
-    title: `Coverage of ${rangeText(range)}`,
-    body: html`${about(shown, query)}
-    <h2>State</h2>${stateTable(shown)}
-    <h2>Failures</h2>${failureList(facts.failures, { masked, isRequested: refusal === undefined })}
+    title: `${isHours ? rangeText(range) : shortDays({ from, to })} · ${plainName(first.workspaceName ?? workspaceId)}`,
+    ...(kind && { pill: pill(FIGURE_STATUS[kind]) }),
+    body: html`${failureList(facts.failures, { masked, isRequested: refusal === undefined, retry })}
+    ${refusal !== undefined && notice("warn", `No sync loads it: ${refusal}.`)}
     ${taskList(facts)}
-    <h2>Load again</h2>${loadAgain(
-      { source, stride, range, groupBy, workspaceId },
-      refusal,
-      GROUPINGS.filter((one) => facts.failures.some((failure) => failure.groupBy === one)),
-    )}
-    <p><a href="${differences}">Differences and restatements of these days</a></p>
-    <h2>Where it comes from</h2>
-    <details><summary>Responses of the platform, and what they were compared with</summary>
-    <h3>Responses</h3>${responseList(facts.responses)}
-    <h3>Proof</h3>${proofList(facts.proofs)}</details>`,
+    ${stateTable(shown)}
+    <p>${joined(
+      links.map(([label, link]) => html`<a href="${link}">${label}</a>`),
+      " · ",
+    )}</p>
+    <details><summary>Where it comes from</summary>${about(shown, query)}
+    ${responseList(facts.responses)}${proofList(facts.proofs)}</details>`,
   };
 }
+
+const GAPS: readonly string[] = ["failed", "missing", "unverified"];
 
 function refusalOf({ isUnavailable, stride }: SourceCoverage, { access }: CoverageCell): string | undefined {
   if (access === "unlisted") return "the workspace left the listing";
@@ -140,18 +154,15 @@ function incomplete(field: string): UsageError {
   });
 }
 
-function about({ coverage, cells, range }: Shown, { group_by: groupBy }: Query): Html {
+function about({ coverage, cells }: Shown, { group_by: groupBy }: Query): Html {
   const { source, stride } = coverage;
   const { workspaceId, workspaceName, access } = cells[0] as CoverageCell;
-  const target = { source, stride, workspaceId, groupBy };
-  const month = monthsOf(range)[0];
   return html`<dl class="facts">
       ${fact("Source", name(source))}
       ${fact("Workspace", html`${name(workspaceName ?? workspaceId)} <code>${name(workspaceId)}</code>${access !== "read" && html` <strong>No sync loads it: it ${access === "unlisted" ? "left the listing" : "is not configured any more"}.</strong>`}`)}
       ${fact("Dimension", groupBy === undefined ? "all" : dimensionTitle(groupBy))}
       ${fact("Loaded by", stride)}
-    </dl>
-    <p><a href="${addressOf("/coverage", { ...target, range: month })}">Coverage of its month</a></p>`;
+    </dl>`;
 }
 
 function stateTable(shown: Shown): Html {
@@ -173,9 +184,8 @@ function stateTable(shown: Shown): Html {
 }
 
 function stateShown(state: ColumnState, status: Status, unit: string): Html {
-  const { kind, glyph } = signOf(state, status, false);
-  const { about } = kind === "unproved" ? UNPROVED : STATUSES[status];
-  return html`<span class="status ${kind}" title="${about}" aria-hidden="true">${glyph}</span> ${described(state, status, unit)}`;
+  const { kind, mark } = signOf(state, status, false);
+  return html`<span class="status ${kind}" aria-hidden="true">${mark}</span> ${described(state, status, unit)}`;
 }
 
 function tracesOf(
@@ -195,12 +205,4 @@ function tracesOf(
     ...(hoursMs > 0 ? ["the sum of the hours"] : []),
   ].join(", ");
   return html`${count(found?.traces ?? 0)}${note !== "" && html` <span class="quiet">${note}</span>`}`;
-}
-
-function loadAgain(target: Target, refusal: string | undefined, failed: readonly GroupBy[]): Html {
-  if (refusal !== undefined) return html`<p class="quiet">Nothing of it can be loaded: ${refusal}.</p>`;
-  const link = (label: string, fields: Fields) =>
-    html`<li><a href="${addressOf("/backfills/new", target, fields)}">${label}</a></li>`;
-  return html`<ul>${failed.length > 0 && link("What failed or is missing", { group_by: failed })}
-    ${link("All of it, also what is final", { reprocess: "all" })}</ul>`;
 }

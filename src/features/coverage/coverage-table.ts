@@ -2,26 +2,18 @@ import { type ColumnLength, type GridStride, unitMsOf } from "../../core/domain/
 import {
   type CellParts,
   type ColumnState,
-  type Count,
   columnStates,
   hasGapIn,
   isUnproved,
   kindOf,
+  type Status,
   statusOf,
   unitsOf,
 } from "../../core/domain/coverage/coverage-grid.ts";
+import { FIGURE_STATUS, type FigureStatus } from "../../core/domain/proof/statuses.ts";
 import type { Interval } from "../../core/domain/time/window.ts";
 import type { GroupBy } from "../../core/domain/usage/record.ts";
-import {
-  count,
-  dimensionTitle,
-  type Html,
-  html,
-  name,
-  STATUSES,
-  type Status,
-  UNPROVED,
-} from "../../web/parts.ts";
+import { count, dimensionTitle, type Html, html, name, pill } from "../../web/parts.ts";
 import { addressOf, rangeText, type Target } from "../../web/query.ts";
 import type { CoverageCell } from "./coverage-cells.store.ts";
 
@@ -91,7 +83,7 @@ function part(
   });
   const sign = signOf(state, status, differing.includes(column));
   const text = `${described(state, status, unitOf(length, target.stride, dimensions))}${sign.note}`;
-  return html`<td class="${sign.kind}"><a class="cell-link" href="${to}" title="${text}">${cellContent(counted, sign, { text, isNarrow: length !== "month" })}</a></td>`;
+  return html`<td class="${sign.kind}"><a class="cell-link" href="${to}" title="${text}"><span aria-hidden="true">${sign.mark}${shareOf(counted, sign)}</span><span class="visually-hidden">${text}</span></a></td>`;
 }
 
 interface Row {
@@ -165,44 +157,41 @@ function hasGap(group: readonly CellParts<CoverageCell>[], columns: readonly Int
   return group.some(({ parts }) => hasGapIn(parts, { start: first.start, end: last.end }));
 }
 
-const SHORT: Readonly<Record<Sign["kind"], string>> = {
-  differs: "differs",
-  not_available: "n/a",
-  failed: "fail",
-  missing: "miss",
-  unverified: "unver",
-  provisional: "prov",
-  empty: "empty",
-  ok: "final",
-  unproved: "final",
-};
-
 interface Sign {
-  readonly kind: Status | "differs" | "unproved";
-  readonly glyph: string;
+  /** The class of the cell. */
+  readonly kind: FigureStatus | "not_available";
+  readonly mark: string;
   readonly note: string;
+}
+
+/** The key of the colours: five words. */
+export function key(): Html {
+  return html`<ul class="legend">${Object.values(FIGURE_STATUS).map((one) => html`<li>${pill(one)}</li>`)}</ul>`;
 }
 
 /** A day that differs from the export, or was not compared, must not look proved. */
 export function signOf(state: ColumnState, status: Status, differs: boolean): Sign {
   const note = differs ? ", differs from the export" : "";
-  const isLoaded = status === "ok" || status === "empty" || status === "provisional";
-  if (differs && isLoaded) return { kind: "differs", glyph: "≠", note };
-  if (isUnproved(state)) return { kind: "unproved", glyph: UNPROVED.glyph, note };
-  return { kind: status, glyph: STATUSES[status].glyph, note };
+  if (status === "not_available") return { kind: status, mark: "∅", note };
+  const kind = kindOfSign(state, status, differs);
+  return { kind, mark: FIGURE_STATUS[kind].mark, note };
 }
 
-function cellContent(
-  count: Count,
-  { kind, glyph }: Sign,
-  { text, isNarrow }: { text: string; isNarrow: boolean },
-): Html {
+function kindOfSign(state: ColumnState, status: Status, differs: boolean): FigureStatus {
+  if (status === "failed" || status === "missing" || status === "unverified") return "missing";
+  if (differs) return "differs";
+  if (status === "provisional") return status;
+  return isUnproved(state) ? "final" : "proved";
+}
+
+/** How many figures of the cell have the worst status, unless all do. */
+function shareOf(count: ColumnState["count"], { kind }: Sign): string {
   const worst = kindOf(count);
   const affected = worst === undefined ? 0 : count[worst];
-  const share = affected === unitsOf(count) || kind === "differs" ? "" : ` ${affected}`;
-  const word = isNarrow ? share : `${SHORT[kind]}${share}`;
-  return html`<span class="status ${kind}" aria-hidden="true">${glyph} <span class="word">${word}</span></span><span class="visually-hidden">${text}</span>`;
+  return affected === unitsOf(count) || kind === "differs" || kind === "final" ? "" : ` ${affected}`;
 }
+
+const NOT_PROVED = "not proved";
 
 export function described(state: ColumnState, status: Status, unit: string): string {
   const { count, proved } = state;
@@ -211,11 +200,12 @@ export function described(state: ColumnState, status: Status, unit: string): str
   const kinds = (["not_available", "failed", "missing", "unverified", "provisional", "final"] as const)
     .filter((kind) => count[kind] > 0)
     .map((kind) => {
-      const { word } = STATUSES[statusOf(kind, status !== "empty")];
+      const shown = statusOf(kind, status !== "empty");
+      const word = shown === "ok" ? "final" : shown.replace("_", " ");
       return count[kind] === units ? word : `${word} ${count[kind]} of ${units} ${unit}`;
     });
   if (isUnproved(state)) {
-    const some = proved === 0 ? UNPROVED.word : `${proved} of ${units} ${unit} proved`;
+    const some = proved === 0 ? NOT_PROVED : `${proved} of ${units} ${unit} proved`;
     return [...kinds, some].join(", ");
   }
   const proofs = [

@@ -9,11 +9,11 @@ const STEPS: Readonly<Record<string, string>> = {
     "Raise USAGE_RESPONSE_LIMIT if usage is really that large. Else report it to the platform.",
   response_invalid:
     "Report a bad record to the platform: all other buckets are loaded. If the response is not the platform's at all, check USAGE_BASE_URL and proxies.",
-  request_refused: "Read the message: it holds the platform's own words. Then retry.",
+  request_refused: "The platform refused the request. Retry, or send the message to its support.",
   redirect_refused: "Set USAGE_BASE_URL to that host if it is right, then retry.",
   workspace_unverified:
     "Give the key access to that workspace, or leave it out: `usage-etl status` names those that no response ever named. Then retry.",
-  window_unconfirmed: "Nothing: it is fetched again after an hour. To request it now, retry.",
+  window_unconfirmed: "It is fetched again after an hour. To request it now, retry.",
   task_poisoned: "Look at the logs of the workers that took it, then retry.",
   bucket_missing: "Report it to the platform.",
   workspace_unasked: "Report it to the platform.",

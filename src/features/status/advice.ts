@@ -23,8 +23,8 @@ import { inSnapshot } from "../../core/store/db/snapshot.ts";
 import { putOffTasks } from "../../core/store/work/tasks.ts";
 import type { QueueSight } from "../../web/routes.ts";
 import { conditionSettingsOf, factOf, type Incident, openIncidents } from "../alerts/conditions.ts";
+import { type SourceTrust, trustOfSources } from "../coverage/trust.store.ts";
 import type { AlertKind } from "../owners/alert-route.ts";
-import { type SourceTrust, trustOfSources } from "./trust.store.ts";
 
 interface QueuesSight {
   /** Keyed by slug. Undefined: Redis shows no queues. */

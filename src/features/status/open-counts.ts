@@ -5,7 +5,7 @@ import type { Counts } from "../../web/layout.ts";
 import { ALL_SOURCES } from "../../web/place.ts";
 import { countOpenDifferences } from "../activity/difference-list.store.ts";
 import { conditionSettingsOf, openIncidents } from "../alerts/conditions.ts";
-import { trustOfSources } from "./trust.store.ts";
+import { listGaps } from "../coverage/gaps.store.ts";
 
 /** Counts open things of a source or, with `*`, of all, for the links of the navigation. */
 export async function openCounts(
@@ -16,12 +16,11 @@ export async function openCounts(
   const of = <T extends { readonly source: string }>(all: readonly T[]) =>
     all.filter((one) => isChosen(one.source));
   const sum = (amounts: readonly number[]) => amounts.reduce((all, one) => all + one, 0);
-  const trusts = of(await trustOfSources(db));
   const runs = of(await lastRuns(db, "sync"));
   const incidents = await openIncidents(db, conditionSettingsOf(config));
   const ends = runs.flatMap(({ finishedAt }) => (finishedAt === null ? [] : Date.parse(finishedAt)));
   return {
-    gaps: sum(trusts.map(({ gapDays }) => gapDays)),
+    gaps: of(await listGaps(db)).length,
     differences: sum(
       [...(await countOpenDifferences(db))].map(([slug, open]) => (isChosen(slug) ? open : 0)),
     ),

@@ -29,11 +29,11 @@ import {
 import { type QueuesSeen, seeQueues } from "../../web/queues-seen.ts";
 import type { Context, Web } from "../../web/routes.ts";
 import { factOf, type Incident, pageOf } from "../alerts/conditions.ts";
+import type { SourceTrust } from "../coverage/trust.store.ts";
 import { recentUsage } from "../figures/recent-usage.store.ts";
 import { describedByDay, ofLastWeeks, type UnusualOfWorkspace, unusualLately } from "../figures/unusual.ts";
 import { reportOnSources, type SourceReport } from "./advice.ts";
 import { openCounts } from "./open-counts.ts";
-import type { SourceTrust } from "./trust.store.ts";
 
 const DAYS = 30;
 

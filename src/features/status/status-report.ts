@@ -18,9 +18,9 @@ import { factOf } from "../alerts/conditions.ts";
 import { describeCosts, type UnpricedUsage } from "../costs/price.ts";
 import { describeLimit, type LimitUse } from "../costs/usage-limit.ts";
 import type { StrideDays } from "../coverage/coverage-lines.store.ts";
+import type { SourceTrust } from "../coverage/trust.store.ts";
 import type { AlertKind } from "../owners/alert-route.ts";
 import type { Advice, SourceReport } from "./advice.ts";
-import type { SourceTrust } from "./trust.store.ts";
 
 export type ShownStatus = SourceStatus &
   SourceProgress &

@@ -1,35 +1,27 @@
 // Without this script, cells are links to pages.
 
-const table = document.querySelector("[data-grid]");
+const places = [...document.querySelectorAll("[data-grid], .months")];
 
 // The Tab key stops once in a year of days: at the last day, or at the day that the arrow keys chose.
-const calendar = document.querySelector(".calendar");
+const calendar = document.querySelector(".months");
 if (calendar !== null) {
-  const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-  const days = [...calendar.querySelectorAll("td a")];
-  for (const day of days) day.tabIndex = -1;
-  let stop = [...(days[0]?.closest("tr").querySelectorAll("td a") ?? [])].at(-1);
-  const stay = (day) => {
-    if (stop) stop.tabIndex = -1;
-    stop = day;
-    if (stop) stop.tabIndex = 0;
-  };
-  stay(stop);
-  calendar.addEventListener("focusin", ({ target }) => days.includes(target) && stay(target));
+  const STEPS = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -7, ArrowRight: 7 };
+  const days = new Map([...calendar.querySelectorAll("td a")].map((day) => [day.title.slice(0, 10), day]));
+  let stop = days.get([...days.keys()].sort().at(-1));
+  for (const day of days.values()) day.tabIndex = day === stop ? 0 : -1;
+  calendar.addEventListener("focusin", ({ target }) => {
+    if (days.get(target.title?.slice(0, 10)) !== target) return;
+    stop.tabIndex = -1;
+    stop = target;
+    stop.tabIndex = 0;
+  });
   calendar.addEventListener("keydown", (event) => {
     const step = STEPS[event.key];
-    const cell = event.target.closest("td");
-    if (cell === null || step === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
+    const at = Date.parse(event.target.title?.slice(0, 10));
+    if (Number.isNaN(at) || step === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
-    const { rows } = cell.closest("tbody");
-    rows[cell.parentElement.sectionRowIndex + step[0]]?.cells[cell.cellIndex + step[1]]
-      ?.querySelector("a")
-      ?.focus();
+    days.get(new Date(at + step * 86_400_000).toISOString().slice(0, 10))?.focus();
   });
-  // A calendar that is wider than the window shows its last days first.
-  const region = calendar.parentElement;
-  const right = (element) => element.getBoundingClientRect().right;
-  if (stop) region.scrollLeft = right(stop) - right(region);
 }
 
 /** Shows the page of a cell's link next to the table. If that fails, the browser follows the link. */
@@ -46,7 +38,7 @@ let wanted;
 document.addEventListener("click", async (event) => {
   const link = event.target.closest("a[href^='/cell?']");
   const isOther = event.button !== 0 || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey;
-  if (isOther || link === null || !(table?.contains(link) || panel.contains(link))) return;
+  if (isOther || link === null || ![...places, panel].some((one) => one.contains(link))) return;
   event.preventDefault();
   wanted = link;
   const content = await contentOf(link.href);
@@ -75,7 +67,7 @@ function show(content, link) {
   panel.querySelector("a").href = link.href;
   panel.lastChild.replaceChildren(...content.childNodes);
   opener?.removeAttribute("aria-current");
-  if (table.contains(link)) opener = link;
+  if (!panel.contains(link)) opener = link;
   opener.setAttribute("aria-current", "true");
   document.body.append(panel);
   panel.scrollTop = 0;

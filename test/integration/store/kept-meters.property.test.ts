@@ -15,7 +15,7 @@ import {
 } from "../../../src/features/close/open-days.ts";
 import { otherTraces } from "../../../src/features/costs/other-traces.store.ts";
 import { otherUsage } from "../../../src/features/costs/other-usage.store.ts";
-import { trustOfSources } from "../../../src/features/status/trust.store.ts";
+import { trustOfSources } from "../../../src/features/coverage/trust.store.ts";
 import { KEEP_PROOF } from "../../support/by-hand.ts";
 import { seed, times } from "../../support/drawn.ts";
 import { acceptOpen } from "../../support/month.ts";

@@ -54,7 +54,7 @@ async function setupCell() {
   const served = { databaseUrl: url, standin: STANDIN, store };
   const cell = (from: number, more = "") =>
     `/cell?source=default&workspace=${W}&from=${day(from)}&to=${day(from + 1)}${more}`;
-  return { served, pages: await setupPages(served), cell, day };
+  return { served, reader: await connect(url), pages: await setupPages(served), cell, day };
 }
 
 const shared = share(setupCell);
@@ -65,8 +65,8 @@ test("a cell shows what is stored and leads to its differences and restatements"
   expect(page.table("State by dimension")).toEqual([
     { Dimension: "user", Status: "final, not proved", "Traces stored": "5,678" },
   ]);
-  expect(page.hasTable("Responses in force")).toBe(true);
-  expect(page.link("Differences and restatements of these days")).toBe(
+  expect(page.hasTable("Stored responses")).toBe(true);
+  expect(page.link("Differences and restatements")).toBe(
     `/differences?source=default&state=all&from=${day(-9)}&to=${day(-8)}&group_by=user&workspace=${W}`,
   );
 });
@@ -88,17 +88,37 @@ test("a failure is shown with the platform's own words, which are text", async (
   ]);
 });
 
-test("a cell leads to a backfill of the dimension that failed, and to one of all of it", async () => {
-  const { pages, cell, day } = shared();
-  const range = `source=default&stride=day&from=${day(-4)}&to=${day(-3)}`;
+test("a cell retries what it lacks, once for all dimensions, and a finished load is one press away", async () => {
+  const { pages, cell, day, reader } = await setupCell();
   const failed = await pages.read(cell(-4));
-  const fields = (text: string) => [...new URL(failed.link(text) ?? "", pages.url).searchParams].join("&");
-  expect(fields("What failed or is missing").replaceAll(",", "=")).toBe(
-    `${range}&group_by=user&workspace=${W}`,
+  const fields = failed.form("Retry");
+  expect(fields).toMatchObject({ from: day(-4), to: day(-3), workspace: W });
+  expect(failed.notices).toHaveLength(1);
+  const again = new URL(failed.link("Reload everything"), pages.url).searchParams;
+  expect([again.get("reprocess"), again.get("from")]).toEqual(["all", day(-4)]);
+  const { _csrf, ...sent } = fields;
+  const post = () => pages.post("/backfills/retry", sent, { from: cell(-4) });
+  const [first, second] = [await post(), await post()];
+  expect([first.status, second.headers.location]).toEqual([303, first.headers.location]);
+  const { rows } = await reader.query(
+    "SELECT b.groupings, b.period_start::date::text AS day, (SELECT count(*)::integer FROM usage.fetch_task) AS tasks FROM usage.backfill b",
   );
-  expect(fields("All of it, also what is final").replaceAll(",", "=")).toBe(
-    `${range}&workspace=${W}&reprocess=all`,
-  );
+  expect(rows).toEqual([{ groupings: ["workspace", "project", "user", "api_key"], day: day(-4), tasks: 4 }]);
+});
+
+test("a failure that several dimensions have is shown once", async () => {
+  const { pages, cell, served, day } = await setupCell();
+  const scopeIds = await scopesOf(served.store.db, {
+    ...{ sourceId: 1, groupBy: "project", stride: "day", workspaceIds: [W] },
+  });
+  await failScopes(served.store, {
+    ...{ scopeIds, period: windowOf("day", day(-3), day(-2)), state: "failed", code: "request_refused" },
+    fetchToken: await drawFetchToken(served.store.db),
+    message: `${REQUEST}&group_by=project responded with 422: {"detail":"The day of <eve@example.com> is recomputed."}`,
+  });
+  const { notices } = await pages.read(cell(-3));
+  expect(notices).toHaveLength(1);
+  expect(notices[0]).toContain("user, project".split(", ").toSorted().join(", "));
 });
 
 test("a viewer sees no address", async () => {

@@ -59,12 +59,15 @@ async function dayOf(pages: PagesBench, path: string, day: string) {
   return { text: found?.title.slice(day.length + 2), to: found?.to ?? "" };
 }
 
-test("before anything is loaded, the page has no table, and then one of what is missing", async () => {
+test("before anything is loaded, the page has no table, and then the gap of all days", async () => {
   const bundle = await setupEmpty();
   const { pages } = bundle;
-  expect((await pages.read("/coverage")).notices).toHaveLength(1);
+  const empty = await pages.read("/coverage");
+  expect([empty.notices.length, empty.buttons.includes("Retry")]).toEqual([1, false]);
+  // The address and the key are set.
+  expect(empty.text).not.toContain("USAGE_");
   await createSource(bundle, { workspaceIds: [A], dataStart: Date.parse("2026-01-05") });
-  const [, cell] = await cellsOf(pages, "/coverage", /./);
+  const [cell] = await cellsOf(pages, "/coverage?from=2026-01-05&to=2026-01-06", /./);
   expect(cell).toMatch(/^missing/);
 });
 
@@ -86,32 +89,56 @@ test("from a day on, no column lies in the future", async () => {
   expect(await cellsOf(pages, `/coverage?from=${day(-3)}&workspace=${A}`, /by workspace$/)).toHaveLength(4);
 });
 
-test("the gaps of what is chosen are named, each with the way to load it", async () => {
-  const { pages, day } = shared();
-  const gap = (from: number, to: number, more = "") =>
-    `/backfills/new?source=default&stride=day&from=${day(from)}&to=${day(to)}${more}`;
-  const all = await pages.read(`/coverage?from=${day(-10)}&to=${day(0)}&workspace=${A}`);
-  expect(all.links("Load it")).toContain(gap(-40, 0));
-  // By workspace alone the first gap ends where it is loaded, and another one follows.
-  const one = await pages.read(`/coverage?from=${day(-41)}&to=${day(-20)}&workspace=${A}&group_by=workspace`);
-  expect(one.links("Load it")).toEqual([
-    gap(-40, -10, "&group_by=workspace"),
-    gap(-5, 0, "&group_by=workspace"),
-  ]);
+test("gaps are those of the tables, each with a retry of what it lacks, and all with one load", async () => {
+  const { pages, reader, day } = shared();
+  const page = await pages.read("/coverage");
+  const { rows } = await reader.query(
+    `SELECT workspace_id AS id, min(usage_date)::text AS first, max(usage_date)::text AS last FROM (
+       SELECT *, usage_date - dense_rank() OVER (PARTITION BY workspace_id ORDER BY usage_date)::integer AS run FROM (
+         SELECT DISTINCT workspace_id, usage_date FROM usage.expected_day
+         WHERE NOT loaded AND usage_date < (now() AT TIME ZONE 'UTC')::date
+       ) d
+     ) r GROUP BY workspace_id, run ORDER BY 1, 2`,
+  );
+  expect(rows).toHaveLength(2);
+  expect(rows.map(({ first, last }) => [first, last])).toEqual(Array(2).fill([day(-40), day(-1)]));
+  expect(page.buttons.filter((one) => one === "Retry")).toHaveLength(rows.length);
+  const { _csrf, shown_at, ...retry } = page.form("Retry");
+  expect(retry).toMatchObject({ source: "default", from: day(-40), to: day(0) });
+  expect(page.link(/^Load gaps/)).toBe(
+    `/backfills/new?source=default&stride=day&from=${day(-40)}&to=${day(0)}`,
+  );
+  const badge = /Data health <span class="count">(\d+)</.exec((await pages.get("/coverage")).text)?.[1];
+  expect(Number(badge)).toBe(rows.length);
 });
 
-test("a day of the calendar says the worst of all workspaces, and leads to those with a gap", async () => {
+test("a gap that another dimension shares is one, and a workspace that has all figures has none", async () => {
+  const { pages, store, sourceId, day } = await setupCoverage();
+  for (const groupBy of ["workspace", "project", "user", "api_key"] as const)
+    for (const workspaceId of [A, B])
+      await loadRows(store, {
+        ...{ sourceId, groupBy, workspaceId },
+        window: windowOf("day", day(-40), workspaceId === A && groupBy === "user" ? day(-2) : day(0)),
+        rows: [[`${day(-10)}T00:00:00Z`, groupBy === "workspace" ? workspaceId : "u", 3]],
+      });
+  const page = await pages.read("/coverage");
+  expect(page.form("Retry")).toMatchObject({ from: day(-2), to: day(0), workspace: A, group_by: "user" });
+  expect(page.buttons.filter((one) => one === "Retry")).toHaveLength(1);
+});
+
+test("a day of the calendar says the worst of all workspaces, and a gap leads to its reason in one click", async () => {
   const { pages, day } = shared();
   const tenth = await dayOf(pages, "/coverage", day(-10));
   expect(tenth.text).toBe("missing 6 of 8 daily figures, final 2 of 8 daily figures");
-  expect((await pages.read(tenth.to)).hasTable(/workspaces 1 to/)).toBe(true);
+  expect(tenth.to).toMatch(/^\/cell\?/);
+  expect((await pages.read(tenth.to)).form("Retry")).toMatchObject({ from: day(-10), to: day(-9) });
   // Today is not late yet.
   expect([await dayOf(pages, "/coverage", day(-41)), await dayOf(pages, "/coverage", day(0))]).toEqual(
     Array(2).fill({ text: undefined, to: "" }),
   );
   const final = await dayOf(pages, `/coverage?workspace=${A}&group_by=workspace`, day(-10));
   expect(final.text).toBe("final, not proved");
-  expect(final.to).not.toContain("gaps");
+  expect((await pages.read(final.to)).hasTable(/workspaces 1 to/)).toBe(true);
 });
 
 test("what the export contradicts is not shown as if it were right", async () => {

@@ -5,7 +5,7 @@ import { monthAt, monthBefore, monthTitle } from "../../../src/core/domain/month
 import { dayOf } from "../../../src/core/domain/time/days.ts";
 import { DAY_MS, floorToGrid, HOUR_MS } from "../../../src/core/domain/time/stride.ts";
 import { lockScopes } from "../../../src/core/store/catalog/scopes.ts";
-import { trustOfSources } from "../../../src/features/status/trust.store.ts";
+import { trustOfSources } from "../../../src/features/coverage/trust.store.ts";
 import { createPrices } from "../../support/charges.ts";
 import { usageEtl } from "../../support/cli.ts";
 import { type Fields, numberIn } from "../../support/dom.ts";

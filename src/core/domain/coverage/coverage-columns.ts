@@ -53,12 +53,3 @@ function monthAt(at: number, months: number): number {
   const date = new Date(at);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months);
 }
-
-/** Returns the range of the same length before (-1) or after (1). Whole months give as many months. */
-export function neighbour({ start, end }: Interval, way: -1 | 1): Interval {
-  const months = monthsOf({ start, end });
-  const isWhole = months[0]?.start === start && months.at(-1)?.end === end;
-  const at = way === 1 ? end : start;
-  const other = isWhole ? monthAt(at, way * months.length) : at + way * (end - start);
-  return way === 1 ? { start: at, end: other } : { start: other, end: at };
-}

@@ -1,4 +1,4 @@
-import { intersect, intersectNormal, normalize, subtract, union } from "../time/intervals.ts";
+import { intersect, intersectNormal, subtract, union } from "../time/intervals.ts";
 import { floorToGrid } from "../time/stride.ts";
 import type { Interval } from "../time/window.ts";
 import { type ColumnLength, type GridStride, unitMsOf } from "./coverage-columns.ts";
@@ -168,15 +168,4 @@ function gapTime({ failed, missing, unverified }: Parts): Interval[] {
 
 export function hasGapIn(parts: Parts, range: Interval): boolean {
   return intersect(gapTime(parts), [range]).length > 0;
-}
-
-export function gapsOf(cells: readonly { readonly parts: Parts }[]): Interval[] {
-  return normalize(cells.flatMap(({ parts }) => gapTime(parts)));
-}
-
-export function cellsIn<Cell extends { readonly parts: Parts }>(
-  gap: Interval,
-  cells: readonly Cell[],
-): Cell[] {
-  return cells.filter(({ parts }) => hasGapIn(parts, gap));
 }

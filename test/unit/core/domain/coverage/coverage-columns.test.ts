@@ -1,10 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  columnsOf,
-  lastMonths,
-  monthsOf,
-  neighbour,
-} from "../../../../../src/core/domain/coverage/coverage-columns.ts";
+import { columnsOf, lastMonths, monthsOf } from "../../../../../src/core/domain/coverage/coverage-columns.ts";
 import { HOUR_MS } from "../../../../../src/core/domain/time/stride.ts";
 
 const day = (text: string) => Date.parse(text);
@@ -52,13 +47,4 @@ test("months are those that a range touches, whole, and leap years have a 29 Feb
 test("the last months are thirteen, the one under way among them", () => {
   expect(lastMonths(day("2026-03-31T23:59Z"))).toEqual(range("2025-03-01", "2026-04-01"));
   expect(lastMonths(day("2026-04-01"))).toEqual(range("2025-04-01", "2026-05-01"));
-});
-
-test.each([
-  ["a month has months beside it", "2026-01-01", "2026-02-01", "2026-03-01", "2026-04-01"],
-  ["days have as many days", "2026-01-02", "2026-01-05", "2026-01-08", "2026-01-11"],
-  ["up to the end of a month too", "2026-02-23", "2026-02-26", "2026-03-01", "2026-03-04"],
-])("%s", (_, before, start, end, after) => {
-  expect(neighbour(range(start, end), -1)).toEqual(range(before, start));
-  expect(neighbour(range(start, end), 1)).toEqual(range(end, after));
 });
