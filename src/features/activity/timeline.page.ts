@@ -2,6 +2,7 @@ import { z } from "zod";
 import { describeDuration } from "../../core/base/clock.ts";
 import { counted, withoutAddresses } from "../../core/base/printable.ts";
 import { describeRestatements, meteredName } from "../../core/domain/proof/restatement.ts";
+import { DAY_MS } from "../../core/domain/time/stride.ts";
 import { outcomeOf } from "../../core/pipeline/as-run.ts";
 import { listSources } from "../../core/store/activity/overview.ts";
 import { type Run, type RunOutcome, runsById } from "../../core/store/activity/run-history.ts";
@@ -11,10 +12,13 @@ import {
   ALL,
   address,
   capital,
+  chips,
   choice,
   cursorField,
   cursorText,
+  filterBar,
   type Html,
+  hidden,
   html,
   instant,
   name,
@@ -24,6 +28,7 @@ import {
   sourceUnknown,
   table,
 } from "../../web/parts.ts";
+import { ALL_SOURCES } from "../../web/place.ts";
 import { rangeText } from "../../web/query.ts";
 import type { Web } from "../../web/routes.ts";
 import { changeWords } from "../costs/logged-changes.ts";
@@ -32,9 +37,13 @@ import { listMoments, type Moment, TIMELINE_KINDS, type TimelineKind } from "./t
 const ON_A_PAGE = 50;
 const SIGNS = { ok: "●", failed: "✕", missing: "!", provisional: "◐", "": "·" } as const;
 
+/** Runs that would hide the rest. */
+const ROUTINE: readonly TimelineKind[] = ["sync"];
+
 const query = z.object({
   source: optional(z.string().max(63)),
   kind: optional(z.enum(TIMELINE_KINDS)),
+  syncs: optional(z.literal("1")),
   before: cursorField(z.tuple([z.iso.datetime({ precision: 6 }), z.enum(TIMELINE_KINDS), z.int().min(0)])),
 });
 
@@ -42,10 +51,12 @@ export function addTimeline(web: Web): void {
   web.page(
     "/timeline",
     { query, header: { all: true } },
-    async ({ db, query: { source, kind, before }, masked }) => {
+    async ({ db, query: requested, masked, config }) => {
+      const { source, kind, syncs, before } = requested;
       const sources = (await listSources(db)).map((one) => one.source);
       if (source !== undefined && !sources.includes(source)) throw sourceUnknown(source, sources);
-      const kinds = kind === undefined ? TIMELINE_KINDS : [kind];
+      const all = TIMELINE_KINDS.filter((one) => syncs === "1" || !ROUTINE.includes(one));
+      const kinds = kind === undefined ? all : [kind];
       const moments = await listMoments(db, { source, kinds, before, most: ON_A_PAGE + 1 });
       const shown = moments.slice(0, ON_A_PAGE);
       const runs = await runsById(
@@ -54,12 +65,23 @@ export function addTimeline(web: Web): void {
       );
       const byId = new Map(runs.map((run) => [run.runId, run]));
       const last = moments.length > ON_A_PAGE ? shown.at(-1) : undefined;
+      const here = (fields: Readonly<Record<string, string | undefined>>) =>
+        address("/timeline", { source, kind, syncs, ...fields });
       const older = last && cursorText([last.at, last.kind, last.id]);
-      const body = html`${filterForm(sources, source, kind)}
-      ${shown.length === 0 ? html`<p>Nothing of this is recorded${before !== undefined && " before this place in the list"}.</p>` : list(shown, { byId, masked, hasSources: sources.length > 1 && source === undefined })}
-      ${older !== undefined && html`<p><a href="${address("/timeline", { source, kind, before: older })}">Older entries</a></p>`}
-      ${before !== undefined && html`<p><a href="${address("/timeline", { source, kind })}">The newest entries</a></p>`}`;
-      return { title: "Timeline", body };
+      return {
+        title: "Timeline",
+        about: `Runs and restatements are kept ${counted(Math.round(config.keepHistoryMs / DAY_MS), "day")}; everything else stays.`,
+        body: html`${filterForm(source, kind, syncs)}
+        ${chips([
+          ...(kind === undefined
+            ? []
+            : [{ label: capital(KIND_WORDS[kind]), without: here({ kind: undefined }) }]),
+          ...(syncs === undefined ? [] : [{ label: "With syncs", without: here({ syncs: undefined }) }]),
+        ])}
+        ${shown.length === 0 ? html`<p>No matching entries.</p>` : list(shown, { byId, masked, hasSources: sources.length > 1 && source === undefined })}
+        <p class="paging">${before !== undefined && html`<a href="${here({})}">Newest entries</a>`}
+        ${older !== undefined && html`<a href="${here({ before: older })}">Older entries</a>`}</p>`,
+      };
     },
   );
 }
@@ -68,13 +90,13 @@ function isRun({ kind }: Moment): boolean {
   return (RUN_KINDS as readonly TimelineKind[]).includes(kind);
 }
 
-function filterForm(sources: readonly string[], source: string | undefined, kind: string | undefined): Html {
-  const kinds = TIMELINE_KINDS.map((value) => ({ value, text: KIND_WORDS[value] }));
-  return html`<form class="row" method="get" action="/timeline">
-    ${choice("Source", "source", [ALL, ...sources], source ?? "")}
-    ${choice("Kind", "kind", [ALL, ...kinds], kind ?? "")}
-    <button>Show</button>
-  </form>`;
+function filterForm(source: string | undefined, kind: string | undefined, syncs: string | undefined): Html {
+  const kinds = TIMELINE_KINDS.map((value) => ({ value, text: capital(KIND_WORDS[value]) }));
+  return filterBar(
+    "/timeline",
+    html`${hidden({ source: source ?? ALL_SOURCES })}${choice("Type", "kind", [ALL, ...kinds], kind ?? "")}
+      <label><input type="checkbox" name="syncs" value="1" ${syncs === "1" && "checked"}> Show syncs</label>`,
+  );
 }
 
 function list(
@@ -83,19 +105,19 @@ function list(
 ): Html {
   const { byId, masked, hasSources } = given;
   return table({
-    kind: "timeline",
+    kind: "two timeline",
     label: "Timeline",
-    caption: "What happened, the newest first",
-    heads: ["Time", ...(hasSources ? ["Source"] : []), "Kind", "What", "Who"],
+    caption: "Newest first",
+    heads: ["Time", ...(hasSources ? ["Source"] : []), "Type", "What", "Who"],
     rows: moments.map((moment) => {
       const run = isRun(moment) ? byId.get(moment.id) : undefined;
       const { what, to, who, tone } = entryOf(moment, run, masked);
-      const word = KIND_WORDS[moment.kind];
+      const word = capital(KIND_WORDS[moment.kind]);
       return html`<tr><th scope="row">${instant(moment.at)}</th>
-        ${hasSources && html`<td>${moment.source === null ? "all" : name(moment.source)}</td>`}
-        <td>${to === undefined ? word : html`<a href="${to}">${word}</a>`}</td>
-        <td><span class="status ${tone}" aria-hidden="true">${SIGNS[tone]}</span> ${what}</td>
-        <td>${who !== undefined && name(who)}</td></tr>`;
+        ${hasSources && html`<td class="opt">${moment.source === null ? "all" : name(moment.source)}</td>`}
+        <td class="lead">${to === undefined ? word : html`<a href="${to}">${word}</a>`}</td>
+        <td class="action"><span class="status ${tone}" aria-hidden="true">${SIGNS[tone]}</span> ${what}</td>
+        <td class="action">${who !== undefined && name(who)}</td></tr>`;
     }),
   });
 }
@@ -141,12 +163,9 @@ function entryOf(moment: Moment, run: Run | undefined, masked: boolean): Entry {
       const { counts } = moment.details;
       const nets = counts
         .filter(({ ofDays }) => ofDays > 0)
-        .map(
-          (one) =>
-            `; ${meteredName(one)} by workspace and day: ${counted(one.ofDays, "change")}, ${signed(one.net)}`,
-        );
+        .map((one) => `${counted(one.ofDays, "day")} restated: ${signed(one.net)} ${meteredName(one)}`);
       return {
-        what: `${describeRestatements(counts)} changed within the hour, over all dimensions and strides${nets.join("")}.`,
+        what: nets.length > 0 ? nets.join("; ") : `${describeRestatements(counts)} restated`,
         to: address("/differences", { source, says: "restatement" }),
         tone: "missing",
       };
@@ -155,7 +174,7 @@ function entryOf(moment: Moment, run: Run | undefined, masked: boolean): Entry {
       const { changes, tracesMoved } = moment.details;
       const from = moment.at.slice(0, 10);
       return {
-        what: `${counted(changes, "provisional count")} of days by workspace changed on this day, ${tracesMoved.toLocaleString("en-US")} traces moved.`,
+        what: `${counted(changes, "provisional day")} changed, ${tracesMoved.toLocaleString("en-US")} traces moved`,
         to: address("/coverage", { source, stride: "day", from }),
         tone: "",
       };

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { UsageError } from "../../core/base/errors.ts";
-import { withoutAddresses } from "../../core/base/printable.ts";
-import { rangeSentence } from "../../core/domain/coverage/range-status.ts";
+import { counted, withoutAddresses } from "../../core/base/printable.ts";
+import { isLoaded, type RangeLine } from "../../core/domain/coverage/range-status.ts";
 import { dayOf } from "../../core/domain/time/days.ts";
 import { ceilToGrid, DAY_MS } from "../../core/domain/time/stride.ts";
 import { rangeOfBackfill } from "../../core/pipeline/sync/requested-range.ts";
@@ -33,6 +33,7 @@ import {
 import { seeQueues } from "../../web/queues-seen.ts";
 import type { Context, Web } from "../../web/routes.ts";
 import { stepAbout } from "../coverage/failure-steps.ts";
+import { platformWords } from "../coverage/gap-list.ts";
 import { rangeTable, timeOf } from "./backfill-preview.ts";
 import { bar, counts, dimensionsOf, rangeOf, stateOf } from "./backfills.page.ts";
 import { backfillBudget, previewedSource } from "./plan-backfill.ts";
@@ -43,7 +44,7 @@ const MOST_RANGES = 10;
 const params = z.object({
   id: z
     .string()
-    .regex(/^[1-9]\d{0,9}$/, "is not the number of a backfill")
+    .regex(/^[1-9]\d{0,9}$/, "is not the number of a load")
     .transform(Number)
     .pipe(z.number().lt(2 ** 31)),
 });
@@ -95,18 +96,20 @@ async function onePage(context: Of, said: Html = html``): Promise<Page> {
   const [from, to] = [dayOf(Date.parse(backfill.from)), dayOf(ceilToGrid(Date.parse(backfill.to), DAY_MS))];
   const coverage = address("/coverage", { source, stride, from, to });
   return {
-    title: `Backfill ${id}`,
+    title: `Load ${id}`,
+    about: html`${rangeOf(backfill)} · ${source}`,
     body: html`${said}
-      <dl class="facts">
-        ${fact("Range", html`${rangeOf(backfill)} by ${stride} (<a href="${coverage}">coverage</a>)`)}
+      <div data-live="/backfills/${id}/live">${await fragment(context, backfill)}</div>
+      <section class="card"><dl class="facts">
+        ${fact("Range", html`${rangeOf(backfill)} by ${stride} (<a href="${coverage}">Data health</a>)`)}
         ${fact("Source", source)}
         ${fact("Dimensions", dimensionsOf(groupings))}
         ${fact("Workspaces", await workspacesOf(context, backfill))}
-        ${fact("Fetches", reprocess === "all" ? "everything again" : "only what was missing or not final")}
-        ${fact("Started", html`${instant(backfill.createdAt)}; who did it is in the <a href="/timeline?source=${encodeURIComponent(source)}">timeline</a>`)}
-      </dl>
+        ${fact("Loads", reprocess === "all" ? "everything again" : "only what is missing")}
+        ${fact("Started", html`${instant(backfill.createdAt)}; <a href="/timeline?source=${encodeURIComponent(source)}">Timeline</a>`)}
+      </dl></section>
       ${isOperator && html`<form id="steer" method="post"><input type="hidden" name="_csrf" value="${csrf()}"></form>`}
-      <div data-live="/backfills/${id}/live">${await fragment(context, backfill)}</div>`,
+`,
   };
 }
 
@@ -125,12 +128,12 @@ async function fragment(context: Of, backfill: Backfill): Promise<Html> {
       ? []
       : await failureGroups(db, { backfillId, mostGroups: MOST_GROUPS, mostRanges: MOST_RANGES });
   return html`${isOver && html`<span data-live-ended></span>`}
-    <p>${stateOf(backfill)} ${bar(backfill)}</p>
-    ${counts(backfill)}
-    ${isOver ? html`<p>${state === "cancelled" ? "Cancelled" : "Finished"}: ${instant(finishedAt)}.</p>` : await underWay(context, backfill)}
+    <p>${stateOf(backfill)} ${bar(backfill)}${isOver && html` <span class="quiet">${state === "cancelled" ? "Cancelled" : "Ended"} ${instant(finishedAt)}</span>`}</p>
+    ${isOver && (await outcome(context, backfill))}
     ${isOperator && buttons(backfill)}
-    ${groups.length > 0 && failures(groups, failed, masked)}
-    ${isOver && (await outcome(context, backfill))}`;
+    ${counts(backfill)}
+    ${!isOver && (await underWay(context, backfill))}
+    ${groups.length > 0 && failures(groups, failed, masked)}`;
 }
 
 async function underWay(context: Of, backfill: Backfill): Promise<Html> {
@@ -144,15 +147,15 @@ async function underWay(context: Of, backfill: Backfill): Promise<Html> {
   ]);
   const budget = found && known && backfillBudget(known, { config: found, settings: config, now });
   return html`${refused !== null && notice("bad", html`<p>The platform refuses the key, so nothing of it is fetched: ${prose(masked ? withoutAddresses(refused) : refused)}</p><p>${prose("Correct the key. The backfill goes on once it is accepted; `usage-etl doctor` tries it.")}</p>`)}
-    ${state === "paused" && notice("info", html`<p>It is paused: its fetch tasks wait until it is resumed. A task that a worker holds runs to its end.</p>`)}
+    ${state === "paused" && notice("info", html`<p>Paused. Its requests wait until you resume it.</p>`)}
     ${found === undefined && notice("warn", html`<p>Its source is not configured in this process.</p>`)}
     ${held !== undefined && notice("bad", html`<p>${prose(held)}</p>`)}
     <dl class="facts">
       ${state !== "paused" && budget !== undefined && fact("Time left", timeOf(waiting + beside.others, budget))}
       ${fact(
-        "Before it",
-        html`Routine syncs go first: ${count(beside.routine)} of their fetch tasks wait or are at work${
-          beside.others !== 0 && html`, and ${count(beside.others)} of other backfills, the newest time first`
+        "Waiting before it",
+        html`${count(beside.routine)} requests of syncs${
+          beside.others !== 0 && html`, ${count(beside.others)} of other loads`
         }`,
       )}
     </dl>`;
@@ -176,32 +179,32 @@ function buttons({ backfillId, state, failed }: Backfill): Html {
   ];
   if (actions.length === 0) return html``;
   const labels: Partial<Record<Steering, string>> = {
-    retry: `Retry the failed: ${failed.toLocaleString("en-US")}`,
-    cancel: "Cancel this backfill",
+    retry: `Retry failed (${failed.toLocaleString("en-US")})`,
+    cancel: "Cancel this load",
   };
   return html`<ul class="orders">${actions.map((action) => {
     const button = html`<button id="order-${action}" form="steer" formaction="/backfills/${backfillId}/${action}" class="${action === "cancel" && "danger"}">${labels[action] ?? capital(action)}</button>`;
     if (action !== "cancel") return html`<li>${button}</li>`;
     return html`<li><details id="ask-cancel"><summary>Cancel…</summary>
-      <p>What is loaded stays. What waits is not fetched by this backfill any more, and it cannot be resumed.</p>${button}</details></li>`;
+      <p>Loaded figures stay. Waiting requests are dropped. A cancelled load cannot be resumed.</p>${button}</details></li>`;
   })}</ul>`;
 }
 
 function failures(groups: Awaited<ReturnType<typeof failureGroups>>, failed: number, masked: boolean): Html {
   const told = groups.reduce((sum, { tasks }) => sum + tasks, 0);
-  return html`<section aria-labelledby="failures"><h2 id="failures">Failed fetch tasks</h2>
+  return html`<section aria-labelledby="failures"><h2 id="failures">Failed requests</h2>
     ${groups.map(
       ({ code, tasks, message, ranges }) => html`<article>
         <h3><code>${code}</code>: ${count(tasks)}</h3>
-        <p>${prose(masked ? withoutAddresses(message) : message)}</p>
-        <p><strong>What to do:</strong> ${prose(stepAbout(code))}</p>
+        <p>${prose(masked ? withoutAddresses(saidBy(message)) : saidBy(message))}</p>
+        <p>${prose(stepAbout(code))}</p>
         ${table({
           label: `Ranges that failed with ${code}`,
           caption:
             tasks > ranges.length
               ? `The first ${ranges.length} of ${tasks.toLocaleString("en-US")} ranges`
               : "Ranges",
-          heads: ["Range", "Per", "Dimension", "Workspaces"],
+          heads: ["Range", "Interval", "Dimension", "Workspaces"],
           rows: ranges.map(
             ({ from, to, stride, groupBy, workspaceIds }) =>
               html`<tr><th scope="row">${rangeOf({ from, to })}</th><td>${stride}</td><td>${dimensionTitle(groupBy)}</td><td>${
@@ -215,10 +218,35 @@ function failures(groups: Awaited<ReturnType<typeof failureGroups>>, failed: num
   </section>`;
 }
 
+/** The platform's words, without the address of the request. */
+function saidBy(message: string): string {
+  const words = platformWords(message);
+  return words === undefined ? message.replace(/^[A-Z]+ \S+ (?=responded)/, "The platform ") : `“${words}”`;
+}
+
 async function outcome({ db }: Of, backfill: Backfill): Promise<Html> {
-  const { sentence, open } = rangeSentence(await rangeOfBackfill(db, backfill));
-  return html`<section aria-labelledby="range"><h2 id="range">Its range now</h2>
-    <p>${sentence}</p>
+  const lines = await rangeOfBackfill(db, backfill);
+  const open = lines.filter((line) => !isLoaded(line));
+  return html`<section aria-labelledby="range"><h2 id="range">${resultOf(lines, backfill.failed)}</h2>
     ${open.length > 0 && rangeTable(open, "Not loaded")}
   </section>`;
+}
+
+function resultOf(lines: readonly RangeLine[], failed: number): string {
+  const sum = (some: readonly RangeLine[]) => some.reduce((all, { buckets }) => all + buckets, 0);
+  const count = (number: number) => number.toLocaleString("en-US");
+  const [all, final] = [sum(lines), sum(lines.filter(({ status }) => status === "final"))];
+  if (all === 0) return "Result: no usage is expected in that range";
+  const figures = lines.every(({ stride }) => stride === "day") ? "daily figures" : "figures";
+  const parts = (["provisional", "failed", "unverified", "missing", "not_available"] as const).flatMap(
+    (status) => {
+      const number = sum(lines.filter((line) => line.status === status));
+      return number === 0 ? [] : [`${count(number)} ${status.replace("_", " ")}`];
+    },
+  );
+  const requests =
+    failed > 0 && !parts.some((part) => part.endsWith("failed"))
+      ? [`${counted(failed, "request")} failed`]
+      : [];
+  return `Result: ${count(final)} of ${count(all)} ${figures} final${[...parts, ...requests].map((part) => `; ${part}`).join("")}`;
 }

@@ -10,10 +10,13 @@ import type { NamedWorkspace } from "../../core/store/activity/reader-login.ts";
 import type { Page } from "../../web/layout.ts";
 import {
   address,
+  box,
   choice,
+  columns,
   dayField,
   dimensionTitle,
   type Html,
+  hidden,
   html,
   lastDayField,
   name,
@@ -21,7 +24,6 @@ import {
   postForm,
   prose,
   refusal,
-  sourceField,
 } from "../../web/parts.ts";
 import type { Context, Web } from "../../web/routes.ts";
 import { type CheckedRequest, previewOf } from "./backfill-preview.ts";
@@ -92,7 +94,7 @@ export function addNewBackfill(web: Web): void {
       }
       const changed = notice(
         "warn",
-        html`<p>The plan has changed since it was shown, so nothing was started. Look at it anew, and start it then.</p>`,
+        html`<p>The plan has changed since this preview. Nothing was started. Check the new preview, then start it.</p>`,
       );
       return { ...(await newPage(context, body, changed)), status: 409 };
     } catch (error) {
@@ -132,8 +134,8 @@ async function newPage(context: Of, requested: Requested, said: Html = html``): 
   const known = about && (await previewedSource(about, db));
   const workspaces = known?.names ?? [];
   const page = (below: Html, status: number) => ({
-    title: "New backfill",
-    body: html`${said}${requestForm(requested, { slugs, workspaces })}${below}`,
+    title: "New load",
+    body: html`${said}${columns(box({ title: "What to load", body: requestForm(requested, { slugs, workspaces }) }))}${below}`,
     status,
   });
   if (problems.length > 0)
@@ -167,7 +169,7 @@ async function previewSection(
   const future = endsInFuture(backfillRequest.range.end, preview.range?.end);
   const notes = [...(future === undefined ? [] : [future]), ...overlaps];
   const budget = backfillBudget(known, { config: source, settings: config, now });
-  return html`<section aria-labelledby="preview"><h2 id="preview">Preview</h2>
+  return html`<section class="card" aria-labelledby="preview"><h2 id="preview">Preview</h2>
     ${notes.map((note) => notice("info", html`<p>${prose(note)}</p>`))}
     ${known.stored === undefined && notice("warn", html`<p>The source is not contacted yet, so nothing of it can be started. ${prose("Its first sync contacts it. `usage-etl sync` asks for one.")}</p>`)}
     ${previewOf({ checked, preview, budget })}
@@ -186,11 +188,11 @@ function startForm(
   if (tasks.length === 0)
     return notice(
       "info",
-      html`<p>Nothing would be fetched. The table above says what is left out, and why. To fetch what is final all the same, choose everything again.</p>`,
+      html`<p>Nothing to load: all of it is skipped. Choose everything again to reload final figures.</p>`,
     );
   return postForm("/backfills/new", {
     csrf: csrf(),
-    label: `Start this backfill: ${counted(tasks.length, "request")}`,
+    label: `Start this load: ${counted(tasks.length, "request")}`,
     fields: { ...requested, digest, shown_at: now },
   });
 }
@@ -201,17 +203,17 @@ function requestForm(
 ): Html {
   return html`<form method="get" action="/backfills/new" class="ask">
     <div class="row">
-      ${sourceField(slugs, requested.source ?? slugs[0])}
+      ${hidden({ source: requested.source ?? slugs[0] })}
       ${isDayOrNothing(requested.from) ? dayField("From", "from", requested.from) : instantField("From", "from", requested.from)}
       ${isDayOrNothing(requested.to) ? lastDayField(requested.to || undefined) : instantField("To (not included)", "to", requested.to)}
-      ${choice("Per", "stride", STRIDES, requested.stride ?? "day")}
+      ${choice("Interval", "stride", STRIDES, requested.stride ?? "day")}
     </div>
     <fieldset><legend>Dimensions (none chosen: all)</legend>
       ${GROUPINGS.map((one) => tick("group_by", one, html`${dimensionTitle(one)}`, requested.group_by.includes(one)))}
     </fieldset>
-    <fieldset><legend>What is fetched</legend>
-      ${radio("missing", "Only what is missing: final figures are skipped", requested.reprocess !== "all")}
-      ${radio("all", "Everything again: final figures that changed become restatements", requested.reprocess === "all")}
+    <fieldset><legend>Load</legend>
+      ${radio("missing", "Only what is missing", requested.reprocess !== "all")}
+      ${radio("all", "Everything again (changes of final figures become restatements)", requested.reprocess === "all")}
     </fieldset>
     <details ${requested.workspace.length > 0 && "open"}><summary>Only some workspaces</summary>
       <fieldset class="many"><legend>Workspaces (none chosen: all)</legend>

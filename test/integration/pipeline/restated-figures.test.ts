@@ -120,7 +120,7 @@ test("a final figure of any meter that changes is in the view, status, pages, al
 
   expect(await overview()).toContain("2 of sandbox usage (lcu)");
   const [row] = (await pages.read("/timeline?kind=restatements")).table("Timeline");
-  expect(row?.What).toContain("sandbox usage (lcu) by workspace and day: 1 change, +0.123457");
+  expect(row?.What).toContain("+0.123457 sandbox usage (lcu)");
   const differences = await pages.read("/differences?says=restatement&meter=sandboxes&group_by=workspace");
   expect(differences.text).toContain("compute units (LCU) of sandboxes");
 

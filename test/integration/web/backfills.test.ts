@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { daysText } from "../../../src/core/domain/months/month.ts";
+import { shortDays } from "../../../src/core/domain/months/month.ts";
 import { dayOf } from "../../../src/core/domain/time/days.ts";
 import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import { workMessage } from "../../../src/core/pipeline/extract/work-task.ts";
 import { finishBackfills, listBackfills } from "../../../src/core/store/work/backfills.ts";
 import { claimTask, endTask, takeTasksToQueue } from "../../../src/core/store/work/tasks.ts";
 import { listActions } from "../../support/actions.ts";
-import type { Fields } from "../../support/dom.ts";
+import { type Fields, numberIn } from "../../support/dom.ts";
 import { type PagesBench, setupPages, setupViewer } from "../../support/pages.ts";
 import { setup } from "../../support/source.ts";
 
@@ -54,7 +54,7 @@ async function setupBackfills({ days, services = {} }: { days?: number; services
   };
 }
 
-const START = /^Start this backfill/;
+const START = /^Start this load/;
 
 /** The form that starts what the page at an address previews. */
 async function startForm(pages: PagesBench, path: string): Promise<Fields> {
@@ -102,10 +102,9 @@ test("the same form sent twice starts one backfill, and leads to it both times, 
   expect(await all()).toMatchObject([{ state: "done", total: 4, done: 4 }]);
   expect(pages.enqueued.length).toBeGreaterThan(0);
   // Its last day is included, as in the form.
-  const days = daysText({ from: dayOf(bench.dataStart), to: dayOf(bench.dataStart + 3 * DAY_MS) });
-  expect((await pages.read("/backfills")).table("Backfills")).toMatchObject([
-    { Range: days, "Fetch tasks": "4" },
-  ]);
+  const days = shortDays({ from: dayOf(bench.dataStart), to: dayOf(bench.dataStart + 3 * DAY_MS) });
+  const [row = {}] = (await pages.read("/backfills")).table("Loads");
+  expect([row.Load, row.Status, numberIn(row.Progress)]).toEqual([`${days} load 1`, "Done", 4]);
   expect((await pages.read("/backfills/1")).facts.Range).toContain(days);
   // What is not final is asked for again by who looks anew and wants so.
   expect(await start(pages, `${requested}&reprocess=all`)).toEqual([303, "/backfills/2"]);
@@ -140,6 +139,15 @@ test("failed tasks are grouped by their code, and retried once by a button", asy
   expect(failed.headings).toContain("server_error: 4");
   expect(failed.text).toContain("responded with <b>500</b>");
   expect(failed.table("Ranges that failed with server_error")).toHaveLength(4);
+  // A load that ended with a failure is never done, in no place.
+  expect((await pages.read("/backfills")).table("Loads")[0]?.Status).toMatch(/^Failed · 4/);
+  const [{ figures } = { figures: -1 }] = await bench.sql<{ figures: number }>(
+    `SELECT count(*)::integer AS figures FROM usage.expected_day
+     WHERE usage_date >= $1::date AND usage_date < $1::date + 3`,
+    [dayOf(bench.dataStart)],
+  );
+  const result = failed.headings.find((one) => one.startsWith("Result"));
+  expect(result?.match(/\d+/g)?.slice(0, 2).map(Number)).toEqual([0, figures]);
   const retried = await Promise.all([order(pages, 1, "retry"), order(pages, 1, "retry")]);
   expect(retried.map(({ status }) => status).sort()).toEqual([303, 409]);
   expect(await all()).toMatchObject([{ state: "running", waiting: 4, failed: 0 }]);
@@ -157,7 +165,7 @@ test("a paused backfill offers to go on, and a cancelled one shows what was done
   expect((await order(pages, 1, "resume")).status).toBe(303);
   expect((await order(pages, 1, "cancel")).status).toBe(303);
   expect(await all()).toMatchObject([{ state: "cancelled", done: 0, waiting: 0 }]);
-  expect((await pages.read("/backfills")).table("Backfills")[0]?.Progress).toMatch(/^0 %/);
+  expect((await pages.read("/backfills")).table("Loads")[0]?.Progress).toMatch(/^0 of 4/);
 });
 
 test("a backfill that is held up says why, and starts without Redis all the same", async () => {

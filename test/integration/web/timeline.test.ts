@@ -71,17 +71,18 @@ test("each thing that happened is a row, with who ordered it", async () => {
   const page = await pages.read("/timeline");
   const rows = page.table("Timeline");
   const of = (kind: string) =>
-    rows.filter((row) => row.Kind === kind).map((row) => [row.What ?? "", row.Who]);
-  expect(of("sync")).toHaveLength(1);
-  expect(of("reconciliation")[0]?.[0]).toMatch(/done, 2 failed.* Slow\. \[timeout\]$/);
-  expect(of("restatements")[0]?.[0]).toMatch(
-    /^4 final figures of traces .* traces by workspace and day: 1 change, \+7\.$/,
-  );
-  expect(of("month closed")).toEqual([
+    rows.filter((row) => row.Type === kind).map((row) => [row.What ?? "", row.Who]);
+  // Syncs are listed where they are asked for.
+  expect(of("Sync")).toEqual([]);
+  const all = (await pages.read("/timeline?syncs=1")).table("Timeline");
+  expect(all.filter((row) => row.Type === "Sync")).toHaveLength(1);
+  expect(of("Reconciliation")[0]?.[0]).toMatch(/2 failed.* Slow\. \[timeout\]$/);
+  expect(of("Restatements")[0]?.[0]).toMatch(/^1 day .*\+7 traces$/);
+  expect(of("Month closed")).toEqual([
     [expect.stringMatching(/^2026-01 .* 3 /), "ada@example.com, on a page"],
   ]);
-  expect(of("prices imported")[0]?.[0]).toContain("1 price of traces");
-  expect(of("action").map(([what, who]) => `${what} | ${who}`)).toEqual(
+  expect(of("Prices imported")[0]?.[0]).toContain("1 price of traces");
+  expect(of("Action").map(([what, who]) => `${what} | ${who}`)).toEqual(
     expect.arrayContaining([
       // A range has its last day, as on other pages.
       "backfill.start: backfill 1: 2026-10-14 to 2026-10-20 by hour, user | ada@example.com, on a page",
@@ -89,12 +90,12 @@ test("each thing that happened is a row, with who ordered it", async () => {
       "backfill.start: backfill 4711: <script>, refused | by a command",
     ]),
   );
-  const configuration = of("configuration").map(([what]) => what);
+  const configuration = of("Configuration").map(([what]) => what);
   expect(configuration).toHaveLength(5);
   expect(configuration.join()).toContain(`from ${new Date(dataStart).toISOString().slice(0, 10)} to `);
   // A row leads to the page that shows it.
-  expect(page.links("action")).toContain("/backfills/4711");
-  expect(page.links("month closed")).toEqual(["/months/2026-01?source=default"]);
+  expect(page.links("Action")).toContain("/backfills/4711");
+  expect(page.links("Month closed")).toEqual(["/months/2026-01?source=default"]);
 });
 
 test("no key is kept, and a viewer sees no address", async () => {
@@ -137,13 +138,13 @@ test("neither a viewer nor a masked AI client sees an address in the platform's 
 
 test("many entries of one instant come page by page, each once, of all kinds together and of one kind", async () => {
   const { pages, sql, sourceId } = await setupTimeline();
-  const before = await rowsOfAll(pages, "/timeline");
+  const before = await rowsOfAll(pages, "/timeline?syncs=1");
   await sql(
     `INSERT INTO usage.run (source_id, kind, started_at, finished_at, outcome)
      SELECT $1, CASE n % 2 WHEN 0 THEN 'sync' ELSE 'totals' END, now(), now(), 'done' FROM generate_series(1, 120) n`,
     [sourceId],
   );
-  const all = await rowsOfAll(pages, "/timeline");
+  const all = await rowsOfAll(pages, "/timeline?syncs=1");
   expect([all.length, new Set(all).size]).toEqual([before.length + 120, before.length + 120]);
   expect(await rowsOfAll(pages, "/timeline?kind=totals")).toHaveLength(60);
   const byKind = TIMELINE_KINDS.map((kind) => rowsOfAll(pages, `/timeline?source=default&kind=${kind}`));
