@@ -99,7 +99,7 @@ async function onePage(context: Of, said: Html = html``): Promise<Page> {
     title: `Load ${id}`,
     about: html`${rangeOf(backfill)} · ${source}`,
     body: html`${said}
-      <div data-live="/backfills/${id}/live">${await fragment(context, backfill)}</div>
+      <div class="card" data-live="/backfills/${id}/live">${await fragment(context, backfill)}</div>
       <section class="card"><dl class="facts">
         ${fact("Range", html`${rangeOf(backfill)} by ${stride} (<a href="${coverage}">Data health</a>)`)}
         ${fact("Source", source)}

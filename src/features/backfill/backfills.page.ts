@@ -85,7 +85,7 @@ export function dimensionsOf(groupings: Backfill["groupings"]): string {
 }
 
 /** A load that has ended with a failed request is failed. A cancelled one has ended too. */
-export function loadStatus({ state, failed, waiting }: Backfill): LoadStatus {
+function loadStatus({ state, failed, waiting }: Backfill): LoadStatus {
   if (state === "paused") return "paused";
   if (state === "running" && waiting > 0) return "running";
   return failed > 0 ? "failed" : state === "running" ? "running" : "done";

@@ -16,7 +16,7 @@ const [first] = workspaces;
 const ROWS: readonly [name: string, path: string, says: RegExp, names?: readonly string[]][] = [
   ["the overview", "/", /final and proved until/i],
   ["coverage by month", "/coverage?open=WORKSPACE", /Hide 4 dimensions/, workspaces],
-  ["coverage by day", `/coverage?stride=day&${range(story.month)}`, /Next gap/, workspaces],
+  ["coverage by day", `/coverage?stride=day&${range(story.month)}`, /Gaps/, workspaces],
   ["coverage by hour", `/coverage?stride=hour&${range(yesterday)}`, /by hour/, workspaces],
   [
     "coverage of days by hour, of one workspace",
@@ -27,7 +27,7 @@ const ROWS: readonly [name: string, path: string, says: RegExp, names?: readonly
   [
     "a loaded cell",
     `/cell?source=default&workspace=WORKSPACE&stride=day&group_by=project&${range(story.restated)}`,
-    /restatements of these days/,
+    /restatements/,
     [first],
   ],
   [
@@ -42,9 +42,9 @@ const ROWS: readonly [name: string, path: string, says: RegExp, names?: readonly
     /05:00/,
     [first],
   ],
-  ["backfills", "/backfills", /waiting|running/i],
-  ["a backfill", "/backfills/1", /backfill/i, workspaces],
-  ["a new backfill", `/backfills/new?stride=day&${range(story.gap)}`, /windows|requests/i, workspaces],
+  ["loads", "/backfills", /waiting|running/i],
+  ["a load", "/backfills/1", /load/i, workspaces],
+  ["a new load", `/backfills/new?stride=day&${range(story.gap)}`, /requests/i, workspaces],
   ["usage by workspace", `/usage?by=workspace&${range(story.month)}`, /traces/i, workspaces],
   ["usage by project", `/usage?by=project&${range(story.month)}`, /traces/i, projects],
   ["usage by key", `/usage?by=api_key&${range(story.month)}`, /traces/i, keys],
@@ -52,13 +52,13 @@ const ROWS: readonly [name: string, path: string, says: RegExp, names?: readonly
   ["usage by hour", `/usage?by=project&per=hour&${range(yesterday)}`, /traces per hour/i],
   ["owners", `/owners?month=${month}`, /Who pays for/, [person]],
   ["what nobody owns", `/owners?month=${month}&owner=(unallocated)`, /A rule that would give it to a team/],
-  ["alerts", "/alerts", /Open incidents/],
+  ["alerts", "/alerts", /Alert routes/],
   ["differences", "/differences", /export/i, [first]],
   ["bills", "/months", /Bills by month/],
   ["invoices", "/invoices", /No invoice is stored/],
   ["the form of an invoice", "/invoices/new", /Only what the file does not say/],
   ["a closed month", `/months/${month}`, /closed/i, [first]],
-  ["the timeline", "/timeline", /month closed/, [`${person}, on a page`]],
+  ["the timeline", "/timeline", /Month closed/, [`${person}, on a page`]],
 ];
 
 export const SCREENS = ROWS.map(([name, path, says, names]) => ({ name, path, says, names }));
