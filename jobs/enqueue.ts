@@ -4,7 +4,6 @@ import { enqueueTasks, requeueLost } from "../src/core/pipeline/sync/enqueue.ts"
 import { keepStatistics } from "../src/core/pipeline/upkeep.ts";
 import { CONTROL, defineJob, type JobContext } from "./job.ts";
 
-/** Fills the source's fetch queue from waiting tasks in Postgres. The scheduled `requeueJob` does the same. */
 export const enqueueJob = defineJob({
   ...CONTROL,
   name: "enqueue",

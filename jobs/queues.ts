@@ -146,7 +146,6 @@ const TRY_SCRIPT = `
   redis.call('DEL', KEYS[1])
   return cmsgpack.unpack(cmsgpack.pack('ok'))`;
 
-/** Tries the commands that queues need on a test key. Returns Redis's message if one is refused, else undefined. */
 export async function commandFaultOf(
   connection: RedisConnection,
   { prefix }: RedisServer,

@@ -102,7 +102,6 @@ export async function restoreSchedules(
   return { restored, removed: surplus.length };
 }
 
-/** Returns whether all ids are there and no next run is too far away. Job, data and options are not compared. */
 async function areSchedulesPresent(
   queue: Queue,
   schedules: readonly Schedule[],

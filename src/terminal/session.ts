@@ -94,7 +94,6 @@ const STOPS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 /** After a signal the process exits within this time, even if something hangs. */
 const END_WITHIN_MS = 25_000;
 
-/** Limits the time until the process exits, even while connections are closing or wait for a server. */
 export function endInTime(output: Output): void {
   setTimeout(() => {
     output.note(`It did not end within ${END_WITHIN_MS / 1000} s, so it ends without closing the rest.`);

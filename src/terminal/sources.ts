@@ -33,7 +33,6 @@ interface Loaded {
   readonly unknown: readonly UnknownMeter[];
 }
 
-/** Fetches the plan of each source in this process, then reports what the tables hold for the requested range. */
 export async function loadInline(
   session: Session,
   kind: "sync" | "backfill",
@@ -99,7 +98,6 @@ export async function reportPerSource<T extends object>(
   return exit;
 }
 
-/** Opens every source and runs `work` for it, even if another source fails. Returns the first exit code that applies. */
 export async function eachSource(
   session: Session,
   work: (source: OpenSource) => Promise<number>,

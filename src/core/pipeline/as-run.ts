@@ -44,7 +44,6 @@ const END_OF_SKIPPED: RunEnd = {
     "The platform refuses the API key. The program tries the key again once an hour, and a new key at once.",
 };
 
-/** Opens the source of a job and runs `work` on it. Does nothing while the platform refuses the source's key. */
 export async function runOnSource<Counts extends object>(
   handle: SourceHandle,
   kind: RunKind,

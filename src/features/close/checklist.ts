@@ -55,7 +55,7 @@ interface Checked {
   readonly mayClose: boolean;
 }
 
-/** What a close of the month needs: what is done, what keeps it open, and what the bill lacks. */
+/** Lists the steps to a close of the month: done ones, those that keep it open, and gaps of the bill. */
 export function checklist(of: Checked): Todo[] {
   const { look, source, bill, earlier, mayClose } = of;
   const { month, open, required, provider } = look;
@@ -208,7 +208,7 @@ function differsTodo(one: OpenItem, of: Checked): Todo {
   };
 }
 
-/** Such as `8–14 Oct 2026, Research: stored 0.79, reported 2.29, worth 1.50 USD`. */
+/** Returns a line such as `8–14 Oct 2026, Research: stored 0.79, reported 2.29, worth 1.50 USD`. */
 export function describeDifference(one: OpenDifference): Html {
   const worth = costsText(one.worth);
   return html`${shortDays(one)}, ${name(one.workspace)}: stored ${measured(one.stored, one)}, reported ${measured(one.reported, one)}${worth !== "" && `, worth ${worth}`}`;

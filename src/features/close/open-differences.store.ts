@@ -16,7 +16,7 @@ export interface OpenDifference {
   readonly to: string;
   readonly stored: Amount;
   readonly reported: Amount;
-  /** What the bill would change by, whatever its sign. Empty: no price is valid. */
+  /** Change of the bill by this difference, without sign. Empty: no price is valid. */
   readonly worth: readonly CurrencyCost[];
 }
 

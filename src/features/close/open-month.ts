@@ -44,7 +44,7 @@ interface ToSign {
   readonly csrf: string;
 }
 
-/** What a close keeps and what is wrong with it, above the form that signs it. */
+/** Shows the totals that a close keeps and their problems, above the form that signs it. */
 export async function confirmation(db: Database, given: ToSign): Promise<Html> {
   const { look, source, bill, differences, earlier, nameOf, csrf } = given;
   const { month } = look;

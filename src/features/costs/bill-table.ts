@@ -157,7 +157,7 @@ function lineStatus(one: BillLine, worth: string | undefined): Html {
   return html`${pill(FIGURE_STATUS[status])}${isPart && html`<br><small>${money(open, currency)} not proved</small>`}`;
 }
 
-/** What is counted and has no cost, and what else the platform reports. */
+/** Lines that are counted without a cost, and other numbers that the platform reports. */
 export function otherLines({ lines, alsoReported }: Bill): Html | undefined {
   const apart = lines.filter(({ line }) => IS_APART.has(line));
   if (apart.length + alsoReported.length === 0) return undefined;

@@ -166,7 +166,7 @@ export async function unloadedWorkspaces(
   return priceUnloaded(unloaded, await tracePrices(db, { source, monthStart }));
 }
 
-/** The same, and until the provider has totals of the month that is under way, the workspaces of the month before. */
+/** Also returns the workspaces of the month before, until the provider has totals of the current month. */
 export async function expectedUnloaded(
   db: Database,
   { source, month, now }: { source: string; month: CalendarMonth; now: number },

@@ -322,15 +322,15 @@ export function addedUp(costs: readonly CurrencyCost[]): CurrencyCost[] {
 export interface BillGaps {
   /** The part of the total without proof, by currency. */
   readonly unproved: readonly CurrencyCost[];
-  /** What that part is of, such as `Sandbox compute (LCU)`. */
+  /** Names of its lines, such as `Sandbox compute (LCU)`. */
   readonly unprovedNames: readonly string[];
-  /** What is known of the amount that the total lacks: of workspaces that no sync loads. */
+  /** The known part of the amount that the total lacks: usage of workspaces that no sync loads. */
   readonly missing: readonly CurrencyCost[];
   /** Lines that are charged, without a known cost. */
   readonly withoutCost: readonly string[];
 }
 
-/** What the total of a bill has without proof, and what it lacks. */
+/** Returns the unproved and the missing parts of the total of a bill. */
 export function gapsOf({ lines, unloaded }: Pick<Bill, "lines" | "unloaded">): BillGaps {
   const unproved = lines.flatMap((one) => {
     const { currency, unprovedCost } = one;

@@ -218,7 +218,6 @@ function rangesOf(days: readonly string[]): Days[] {
   return joined(days.map((day) => ({ from: day, to: addDays(day, 1) })));
 }
 
-/** One row for each owner and SKU, and by currency the total. An owner's traces and share are on its first row alone. */
 export function billByOwnerTable(bills: readonly BillByOwner[]): Table {
   return {
     header: [

@@ -51,7 +51,6 @@ function quantityOf({ traces, longlived }: Unpriced, { measure }: TracePrice): n
   return measure === "longlived" ? longlived : traces - longlived;
 }
 
-/** Cost of the quantity between two quantities of a month. Prices have as many digits as keep it exact (price.ts). */
 export function costBetween(tiers: readonly PriceTier[], start: Amount, end: Amount): Amount {
   return tiers.reduce((sum, { from, to, unitPrice }) => {
     const last = to === null || end < amountOf(to) ? end : amountOf(to);

@@ -5,7 +5,6 @@ import type { Store } from "../../core/store/db/database.ts";
 import { type Database, query } from "../../core/store/db/query.ts";
 import type { StatementLine } from "./statement.ts";
 
-/** Replaces today's lines of the kinds. Lines of other days stay. `month`: first day of the month that the lines are about. */
 export async function keepStatementLines(
   store: Store,
   of: { sourceId: number; kinds: readonly LineKind[]; month: string; lines: readonly WireLine[] },

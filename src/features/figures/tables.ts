@@ -130,7 +130,6 @@ function idRow(
     <td class="trend">${sparkline(pointsOf(line.trend, report))}</td></tr>`;
 }
 
-/** Figures of `other` for the ids of the lines. For the rest: the total of `other` less its shown lines. */
 function othersShown({ lines }: Report, other: Report): Html[] {
   const figureOf = ({ kind, id, name }: Line) =>
     other.lines.find((one) => one.kind === kind && one.id === id && (kind !== "id" || one.name === name))

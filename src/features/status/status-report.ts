@@ -218,7 +218,6 @@ function describeDays(days: StrideDays): string {
   return `${describeCounts(days)} (daily figures${days.stride === "day" ? "" : ", by hour"})`;
 }
 
-/** One line for the dimensions of a stride that were loaded in the same hour, with the earliest instant. */
 function freshnessOf({ freshness }: Pick<ShownStatus, "freshness">): string[] {
   const hourOf = (at: string | null) => at?.slice(0, "2026-03-01T05".length);
   const sorted = freshness.toSorted(

@@ -117,7 +117,6 @@ async function unchanged(
   });
 }
 
-/** Returns the requests by project, user and key that a workspace task's window still needs after its own request. */
 export async function leftByWorkspace(source: OpenSource, task: ClaimedTask): Promise<UsageRequest[]> {
   const { db } = source.store;
   const { meter, window, createdAt: since } = task;

@@ -173,7 +173,6 @@ async function countsOf(
   };
 }
 
-/** A scope day is proved by a total, disproved by any remaining difference, or waiting for a window that fits. */
 async function countDays(
   { source, meter, range }: CheckContext,
   given: {

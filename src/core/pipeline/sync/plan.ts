@@ -36,7 +36,6 @@ export interface PlanRequest {
   readonly inFlight?: ReadonlyMap<number, readonly Interval[]>;
 }
 
-/** Returns the tasks to fetch: wanted time, except final time, time in flight and failures that are not retried. */
 export async function planSource(
   source: {
     readonly sourceId: number;
@@ -180,7 +179,6 @@ export function routineDemand(source: Demanding, now: number): Want[] {
   return keptDemand(source, now).flatMap((want) => askable(source, want));
 }
 
-/** Leaves out a stride that the server does not support. If its daily retry is due, the newest whole bucket is requested. */
 function askable(source: Demanding, want: Want): Want[] {
   const capability = `no_${want.stride}` as const;
   if (!source.capabilities.has(capability)) return [want];

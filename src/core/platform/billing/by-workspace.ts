@@ -12,6 +12,5 @@ export interface WorkspaceIo extends RequestOptions {
   readonly onRecords: (records: UsageRecord[]) => void;
   readonly onRules?: ((rules: RunRule[]) => void) | undefined;
   readonly onRefused?: ((refused: string) => void) | undefined;
-  /** Sends each request after the first, with the caller's rate limit and retries. Default: once, immediately. */
   readonly sendMore?: (<T>(send: () => Promise<T>) => Promise<T>) | undefined;
 }

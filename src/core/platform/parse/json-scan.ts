@@ -84,7 +84,6 @@ export class ValueScanner {
   }
 }
 
-/** Index of the first byte from `from` on that is not whitespace; the chunk's length if every byte is. */
 export function skipSpace(chunk: Uint8Array, from: number): number {
   let at = from;
   while (at < chunk.length && isSpace(chunk[at] ?? 0)) at += 1;

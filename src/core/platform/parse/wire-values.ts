@@ -114,7 +114,6 @@ export class GroupingWitness {
     this.#foreign ??= dimension;
   }
 
-  /** Call it after the last record. Returns the other field or column; undefined if the response is right. */
   verdict(): string | undefined {
     return this.#own ? undefined : this.#foreign;
   }

@@ -58,7 +58,7 @@ export interface FaultStep extends Step<Fault> {
     readonly query?: Readonly<Record<string, string>>;
     /** The requested time overlaps. */
     readonly during?: { readonly from: string; readonly to: string };
-    /** That of the response. */
+    /** Stride of the response. */
     readonly stride?: StrideName;
   };
 }
