@@ -83,7 +83,7 @@ test("sums that do not add up are stored only with a reason, and a file with two
   await expect(importText(store, two)).rejects.toMatchObject({
     code: "invoice_differs",
     message:
-      "invoice.csv does not add up:\n  The total: 242.30 is written, and its parts add up to 242.28 (difference 0.02)",
+      "invoice.csv does not add up:\n  line 10, total: 242.30 is written, and its parts add up to 242.28 (difference 0.02)",
   });
   expect(await readInvoices(store.db)).toEqual([]);
   await importText(store, two, { acceptDifference: "rounded up by the issuer" });

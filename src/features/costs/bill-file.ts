@@ -23,16 +23,7 @@ interface FileRow {
 export function billFile(bills: readonly Bill[]): Table {
   return {
     header: [
-      ...[
-        "source_id",
-        "organization",
-        "month",
-        "period_start",
-        "period_end",
-        "as_of",
-        "closed_at",
-        "closed_by",
-      ],
+      ...HEAD,
       ...[
         "row",
         "workspace_id",
@@ -59,6 +50,11 @@ export function billFile(bills: readonly Bill[]): Table {
     }),
   };
 }
+
+/** Columns of `headOf`. */
+export const HEAD = "source_id organization month period_start period_end as_of closed_at closed_by".split(
+  " ",
+);
 
 export function headOf({ source, organization, month, asOf, closed }: Bill): Cell[] {
   return [

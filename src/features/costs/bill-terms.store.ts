@@ -178,27 +178,27 @@ export async function expectedUnloaded(
   return last.map((one) => ({ ...one, asIn: monthTitle(before) }));
 }
 
-/** Prices of traces at the month's end that apply to a workspace without a price of its own, and what they were charged for. */
+/**
+ * Prices of traces that apply to a workspace without a price of its own, and what they were charged for: those at the month's
+ * end, or else the last ones of the month.
+ */
 function tracePrices(
   db: Database,
   { source, monthStart }: { source: string; monthStart: string },
 ): Promise<TracePrice[]> {
-  const isValid = (price: string) =>
-    sql`${sql.ref(`${price}.valid_from`)} < m.next and coalesce(${sql.ref(`${price}.valid_to`)}, m.next) >= m.next`;
   return query<TracePrice>(db)`
-    select k.measure, p.currency, p.counted_over as "countedOver",
+    select distinct on (p.sku_id) k.measure, p.currency, p.counted_over as "countedOver",
            (select json_agg(json_build_object('from', v.from_quantity, 'to', v.to_quantity, 'unitPrice', v.unit_price::text) order by v.from_quantity)
             from usage.volume_tier v where v.price_id = p.price_id) as tiers,
            (select coalesce(sum(c.quantity), 0)::float8 from usage.billed_charge c
             where c.source_id = s.source_id and c.billing_month = ${monthStart}::date and not c.is_correction and c.sku = k.name) as charged
     from usage.source s
     cross join (select (${monthStart}::date + interval '1 month')::date as next) m
-    join usage.price p on (p.source_id is null or p.source_id = s.source_id) and p.workspace_id is null and ${isValid("p")}
+    join usage.price p on (p.source_id is null or p.source_id = s.source_id) and p.workspace_id is null
+      and p.valid_from < m.next and coalesce(p.valid_to, m.next) > ${monthStart}::date
     join usage.sku k using (sku_id)
-    where s.slug = ${source} and k.measure in ('traces', 'longlived', 'shortlived') and (p.source_id is not null or not exists (
-      select from usage.price o
-      where o.sku_id = p.sku_id and o.source_id = s.source_id and o.workspace_id is null and ${isValid("o")}
-    ))
+    where s.slug = ${source} and k.measure in ('traces', 'longlived', 'shortlived')
+    order by p.sku_id, coalesce(p.valid_to, m.next) >= m.next desc, p.source_id nulls last, p.valid_from desc
   `;
 }
 

@@ -28,7 +28,7 @@ import {
   namesWithoutCost,
   unitOf,
 } from "./bill.ts";
-import { headOf } from "./bill-file.ts";
+import { HEAD, headOf } from "./bill-file.ts";
 import { monthBillByOwner, type OwnerBill, type OwnerCost } from "./bill-lines.store.ts";
 import { readMonthBill } from "./month-bill.store.ts";
 
@@ -221,16 +221,7 @@ function rangesOf(days: readonly string[]): Days[] {
 export function billByOwnerTable(bills: readonly BillByOwner[]): Table {
   return {
     header: [
-      ...[
-        "source_id",
-        "organization",
-        "month",
-        "period_start",
-        "period_end",
-        "as_of",
-        "closed_at",
-        "closed_by",
-      ],
+      ...HEAD,
       ...["row", "owner", "cost_center", "traces", "share_percent", "sku", "unit", "currency", "cost"],
       ...["estimated_cost", "corrections", "is_final", "bill_is_proved", "days_missing", "days_undivided"],
       ...["days_not_final", "without_cost"],

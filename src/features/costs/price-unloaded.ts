@@ -24,14 +24,18 @@ type Unpriced = Omit<UnloadedWorkspace, "costs">;
 
 /**
  * Adds what the prices would charge for workspaces that no sync loads. A volume price that counts over the source goes on where
- * the charged usage ends. Without the number of long-lived traces, a price by retention tier leaves the costs unknown.
+ * the charged usage ends. Costs are unknown unless prices charge every trace, and, for a price by retention tier, without the
+ * number of long-lived traces.
  */
 export function priceUnloaded(
   unloaded: readonly Unpriced[],
   prices: readonly TracePrice[],
 ): UnloadedWorkspace[] {
   const reached = new Map(prices.map((price) => [price, price.charged]));
+  const measures = new Set(prices.map(({ measure }) => measure));
+  const isWhole = measures.has("traces") || (measures.has("longlived") && measures.has("shortlived"));
   return unloaded.map((one) => {
+    if (!isWhole) return { ...one, costs: [] };
     const costs = new Map<string, Amount>();
     for (const price of prices) {
       const quantity = quantityOf(one, price);

@@ -208,7 +208,7 @@ function finishInvoice(draft: Draft, told: Told, file: File): Reading {
       const value = invoice[KEY_OF[field]] ?? "";
       return one === undefined ? [] : [{ field, value, place: one.place, row: one.row }];
     }),
-    differences: [...partial, ...differencesOf(invoice)],
+    differences: [...partial, ...differencesOf(invoice, draft)],
     notes: [
       ...(total === null ? ["It writes no total: the total is the sum of its lines."] : []),
       ...(credited ? ["It is a credit note, so its amounts are stored with a minus."] : []),

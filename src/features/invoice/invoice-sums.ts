@@ -1,4 +1,5 @@
 import { type Amount, amountShown, centsShown } from "../../core/domain/usage/amount.ts";
+import type { Draft } from "./draft.ts";
 import type { Invoice, InvoiceLine } from "./invoice.ts";
 
 /** What the lines come to. A part is counted in its sum. */
@@ -6,8 +7,12 @@ export function totalOf(lines: readonly InvoiceLine[]): Amount {
   return lines.reduce((sum, { partOf, amount }) => (partOf === null ? sum + amount : sum), 0n);
 }
 
-/** Sums that do not add up: of parts, of lines without tax, of all lines. Nothing is rounded. */
-export function differencesOf({ lines, subtotal, total }: Invoice): string[] {
+/** Sums that do not add up: of parts, of lines without tax, of all lines. Nothing is rounded. `written`: where the sums are. */
+export function differencesOf(
+  { lines, subtotal, total }: Invoice,
+  written: Pick<Draft, "subtotal" | "total">,
+): string[] {
+  const named = (sum: "subtotal" | "total") => `${written[sum]?.place ?? "The file"}, ${sum}`;
   const ofParts = lines.flatMap((sum, at) => {
     if (!sum.isSum) return [];
     const parts = lines.filter(({ partOf }) => partOf === at);
@@ -22,8 +27,8 @@ export function differencesOf({ lines, subtotal, total }: Invoice): string[] {
   const untaxed = totalOf(lines.filter(({ kind }) => kind !== "tax"));
   return [
     ...ofParts,
-    ...(subtotal === null ? [] : sumDifference("The subtotal", subtotal, untaxed)),
-    ...sumDifference("The total", total, totalOf(lines)),
+    ...(subtotal === null ? [] : sumDifference(named("subtotal"), subtotal, untaxed)),
+    ...sumDifference(named("total"), total, totalOf(lines)),
   ];
 }
 

@@ -102,16 +102,12 @@ export class Invoices {
   #usageRows(start: number, end: number): Row[] {
     const { organisation, sandboxLedger } = this.#options;
     const period = daysShown(start, end);
-    const { overcharge, lateUpgrades } = this.planted;
+    const { overcharge } = this.planted;
     const workspaces = [...organisation.workspaces].sort((one, other) => (one.id < other.id ? -1 : 1));
     const traces = this.#tierCounts(workspaces, null, [start, end]);
     const longlived = this.#tierCounts(workspaces, "longlived", [start, end]);
     return workspaces.flatMap((workspace) => {
-      const late = lateUpgrades?.workspaceId === workspace.id ? lateUpgrades.traces : 0;
       const over = overcharge?.workspaceId === workspace.id ? overcharge.cents : 0;
-      const upgrades = [...(longlived.get(workspace.id) ?? [])];
-      const last = upgrades.findLastIndex((count) => count > 0);
-      if (last >= 0) upgrades[last] = (upgrades[last] ?? 0) - late;
       const hours = sandboxLedger.hours({ workspaceId: workspace.id, start, end });
       const rows = [
         ...tierRows("LangSmith Traces", period, {
@@ -120,7 +116,7 @@ export class Invoices {
           over,
         }),
         ...tierRows("LangSmith Traces (Extended Data Retention Upgrades)", period, {
-          counts: upgrades,
+          counts: longlived.get(workspace.id) ?? [],
           tiers: this.terms.longlived,
           over: 0,
         }),

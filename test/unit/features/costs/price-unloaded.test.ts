@@ -38,4 +38,6 @@ test("a price by retention tier is charged where the tiers are known, and leaves
     "",
   ]);
   expect(costsOf([unloaded("a", 110)], [])).toEqual([""]);
+  // The other traces have no price.
+  for (const alone of [long, short]) expect(costsOf([unloaded("a", 110, 10)], [alone])).toEqual([""]);
 });

@@ -159,7 +159,7 @@ describe("a copied table", () => {
     const wrong = copied().replace("$203.60", "$203.61");
     expect((await read(wrong)).differences).toEqual([
       'line 15, "Subtotal $203.61": 203.61 is written, and its parts add up to 203.60 (difference 0.01)',
-      "The subtotal: 203.61 is written, and its parts add up to 203.60 (difference 0.01)",
+      "line 15, subtotal: 203.61 is written, and its parts add up to 203.60 (difference 0.01)",
     ]);
   });
 });
@@ -272,7 +272,7 @@ describe("a PDF", () => {
     (await fetch(`${standin.url}/__standin/invoices/${month}`)).bytes();
 
   test("of the stand-in agrees with its ledger, tier by tier, and has what was planted", async () => {
-    const [first, second] = standin.organisation.workspaces.map(({ id }) => id).sort();
+    const [first] = standin.organisation.workspaces.map(({ id }) => id).sort();
     const before = await read(await issued());
     expect([before.form, before.differences]).toEqual(["pdf", []]);
     expect(before.invoice).toMatchObject({
@@ -312,7 +312,6 @@ describe("a PDF", () => {
     }
     Object.assign(standin.invoices.planted, {
       overcharge: { workspaceId: first, cents: 1234 },
-      lateUpgrades: { workspaceId: second, traces: 100 },
       creditCents: 5_000,
       seatFrom: 14,
     });
@@ -332,7 +331,6 @@ describe("a PDF", () => {
       ["credit", "Service credit", null, "-50"],
       ["tax", "Tax (19%)", null, ""],
     ]);
-    expect(counted(after, second, upgrades)).toBe(ledger(second ?? "", "longlived") - 100);
     const sumOf = (reading: Reading) =>
       reading.invoice.lines.find((line) => line.isSum && line.workspace === first)?.amount ?? 0n;
     expect(amountText(sumOf(after) - sumOf(before))).toBe("12.34");

@@ -232,8 +232,8 @@ test("sums that do not add up are named: parts, quantities, subtotal, total", as
     .replace("total,,,,,242.28", "total,,,,,242.30");
   expect((await one(wrong)).differences).toEqual([
     'line 2, "LangSmith Traces": 54.49 is written, and its parts add up to 54.48 (difference 0.01)',
-    "The subtotal: 203.60 is written, and its parts add up to 203.61 (difference -0.01)",
-    "The total: 242.30 is written, and its parts add up to 242.29 (difference 0.01)",
+    "line 9, subtotal: 203.60 is written, and its parts add up to 203.61 (difference -0.01)",
+    "line 10, total: 242.30 is written, and its parts add up to 242.29 (difference 0.01)",
   ]);
 });
 
