@@ -8,6 +8,7 @@ import {
   InMemoryTaskStore,
   JsonRpcTransportHandler,
   ServerCallContext,
+  validateVersion,
 } from "a2a-sdk-1/server";
 import { expect, onTestFinished, test } from "vitest";
 import { PlatformError } from "../../src/core/base/errors.ts";
@@ -17,8 +18,12 @@ import { listen } from "../support/listen.ts";
 
 const message = { assistantId: "agent", text: "hello" };
 
-test("a conversation with the protocol's own server", async () => {
-  const server = await officialServer();
+test.each([
+  ["1.0", ["1.0"], ["SendMessage", "SendStreamingMessage", "GetTask"]],
+  ["1.0 beside 0.3", ["0.3", "1.0"], ["SendMessage", "SendStreamingMessage", "GetTask"]],
+  ["0.3 alone", ["0.3"], ["message/send", "message/stream", "tasks/get"]],
+])("a conversation with a server of %s", async (_what, versions, [send, stream, get]) => {
+  const server = await officialServer(versions);
   const { a2a, close } = deploymentClientsOf({
     apiKey: new Secret("lsv2_sk_1234567890"),
     organizationId: undefined,
@@ -42,13 +47,7 @@ test("a conversation with the protocol's own server", async () => {
     state: "completed",
     reply: "Echo: three",
   });
-  expect(server.bodies.map(({ method }) => method)).toEqual([
-    "message/send",
-    "tasks/get",
-    "message/send",
-    "message/send",
-    "message/stream",
-  ]);
+  expect(server.bodies.map(({ method }) => method)).toEqual([send, get, send, send, stream]);
   expect(server.bodies.map(({ params }) => params.message?.taskId)).toEqual([
     undefined,
     undefined,
@@ -66,7 +65,7 @@ test("a conversation with the protocol's own server", async () => {
   expect(lost.message).toContain("-32001");
 });
 
-async function officialServer() {
+async function officialServer(versions: readonly string[]) {
   const bodies: { method: string; params: { message?: Record<string, unknown> } }[] = [];
   let url = "";
   const cardOf = () => ({
@@ -77,10 +76,11 @@ async function officialServer() {
     defaultInputModes: ["text/plain"],
     defaultOutputModes: ["text/plain"],
     capabilities: { streaming: true, extensions: [] },
-    supportedInterfaces: [
-      { url: `${url}/a2a/agent`, protocolBinding: "JSONRPC", tenant: "", protocolVersion: "0.3" },
-    ],
+    supportedInterfaces: versions.map((protocolVersion) => {
+      return { url: `${url}/a2a/agent`, protocolBinding: "JSONRPC", tenant: "", protocolVersion };
+    }),
   });
+  const handlers: Record<string, { handle: JsonRpcTransportHandler["handle"] }> = {};
   const server = createServer(async (request, response) => {
     let text = "";
     for await (const piece of request) text += piece;
@@ -91,9 +91,14 @@ async function officialServer() {
     if (request.url === "/assistants/search") return response.writeHead(404).end();
     const body = JSON.parse(text);
     bodies.push(body);
+    const requestedVersion = `${request.headers["a2a-version"] ?? "0.3"}`;
     try {
-      const made = await transport.handle(body, new ServerCallContext({ requestedVersion: "0.3" }));
-      if (!(Symbol.asyncIterator in made)) return send(made);
+      validateVersion(requestedVersion, cardOf() as never, "JSONRPC");
+      const made = await handlers[requestedVersion === "0.3" ? "0.3" : "1.0"]?.handle(
+        body,
+        new ServerCallContext({ requestedVersion }),
+      );
+      if (made === undefined || !(Symbol.asyncIterator in made)) return send(made);
       const events = made[Symbol.asyncIterator]();
       // Until its first event a stream is responded with a document.
       const first = await events.next();
@@ -107,7 +112,8 @@ async function officialServer() {
   });
   url = `http://127.0.0.1:${await listen(server)}`;
   const handler = new DefaultRequestHandler(cardOf() as never, new InMemoryTaskStore(), echo);
-  const transport = new old.LegacyJsonRpcTransportHandler(handler) as unknown as JsonRpcTransportHandler;
+  handlers["1.0"] = new JsonRpcTransportHandler(handler);
+  handlers["0.3"] = new old.LegacyJsonRpcTransportHandler(handler) as never;
   const close = async () => {
     server.closeAllConnections();
     server.close();

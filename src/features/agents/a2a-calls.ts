@@ -1,6 +1,6 @@
 import { PlatformError, UsageError } from "../../core/base/errors.ts";
 import { excerptOf, type RequestContext } from "../../core/platform/http/errors.ts";
-import type { Task } from "./a2a-responses.ts";
+import type { Protocol, Task } from "./a2a-responses.ts";
 
 /** `contextId` and `taskId` come from the previous response; the first message has neither. */
 export interface Sending {
@@ -13,6 +13,7 @@ export interface Sending {
 export interface Call {
   readonly method: string;
   readonly params: object;
+  readonly headers: Readonly<Record<string, string>>;
   readonly taskId?: string | undefined;
   readonly accept?: string;
   /** Hidden in errors. */
@@ -20,39 +21,48 @@ export interface Call {
   readonly effect: string;
 }
 
-/** The names of A2A 0.3, which newer servers know too. Every attempt has the same id. */
+/** Without this header, a server of A2A 1.0 treats a request as 0.3. */
+const HEADERS: Readonly<Record<Protocol, Readonly<Record<string, string>>>> = {
+  "0.3": {},
+  "1.0": { "a2a-version": "1.0" },
+};
+
+type Action = "send" | "stream" | "task";
+
+const METHODS: Readonly<Record<Protocol, Readonly<Record<Action, string>>>> = {
+  "0.3": { send: "message/send", stream: "message/stream", task: "tasks/get" },
+  "1.0": { send: "SendMessage", stream: "SendStreamingMessage", task: "GetTask" },
+};
+
+/** Every attempt has the same id. In version 1.0, parts have no `kind`. */
 export function messageCall(
   { text, contextId, taskId, messageId }: Sending & { readonly messageId: string },
   action: "send" | "stream",
+  protocol: Protocol,
 ): Call {
   const message = {
-    kind: "message",
-    role: "user",
+    ...(protocol === "1.0" ? { role: "ROLE_USER" } : { kind: "message", role: "user" }),
     messageId,
-    parts: [{ kind: "text", text }],
+    parts: [protocol === "1.0" ? { text } : { kind: "text", text }],
     ...(contextId == null ? {} : { contextId }),
     ...(taskId == null ? {} : { taskId }),
   };
-  return {
-    method: `message/${action}`,
-    params: { message },
-    taskId: taskId ?? undefined,
-    accept: action === "stream" ? "text/event-stream" : "application/json",
-    secrets: text,
-    effect: effectOfMessage(contextId),
-  };
+  const accept = action === "stream" ? "text/event-stream" : "application/json";
+  const effect = effectOfMessage(contextId);
+  const headers = HEADERS[protocol];
+  const params = { message };
+  const method = METHODS[protocol][action];
+  return { method, params, headers, taskId: taskId ?? undefined, accept, secrets: text, effect };
 }
 
-/** Some servers also require the context. */
-export function taskCall({
-  taskId,
-  contextId,
-}: {
-  readonly taskId: string;
-  readonly contextId?: string | undefined;
-}): Call {
+/** Some servers also require the context, for which version 1.0 has no field. */
+export function taskCall(
+  { taskId, contextId }: { readonly taskId: string; readonly contextId?: string | undefined },
+  protocol: Protocol,
+): Call {
   const params = { id: taskId, ...(contextId === undefined ? {} : { contextId }) };
-  return { method: "tasks/get", params, effect: "It changes nothing: run the command again." };
+  const effect = "It changes nothing: run the command again.";
+  return { method: METHODS[protocol].task, params, headers: HEADERS[protocol], effect };
 }
 
 function effectOfMessage(contextId: string | null | undefined): string {

@@ -27,7 +27,14 @@ const parts = z
   .nullish()
   .transform((all) => joined(all ?? []));
 const saying = z.object({ parts }).nullish();
-const status = z.object({ state: z.string(), message: saying });
+/** A2A 1.0 writes `TASK_STATE_INPUT_REQUIRED` for `input-required`. */
+const state = z.string().transform((name) => {
+  const [, of1] = /^TASK_STATE_(\w+)$/.exec(name) ?? [];
+  if (of1 === undefined) return name;
+  const lower = of1.toLowerCase().replaceAll("_", "-");
+  return { unspecified: "unknown", cancelled: "canceled" }[lower] ?? lower;
+});
+const status = z.object({ state, message: saying });
 const artifacts = z.array(z.object({ parts })).nullish();
 /** The server's own sentence, no reply. */
 const COMPLETED = "Task completed successfully";
@@ -92,11 +99,28 @@ export function createEventReader(check: Check): (result: unknown) => TaskEvent 
   };
 }
 
+const MEMBERS = {
+  task: "task",
+  message: "message",
+  statusUpdate: "status-update",
+  artifactUpdate: "artifact-update",
+} as const;
 const named = z.looseObject({ kind: z.string().nullish() });
+const envelope = named.refine(
+  (given) => Object.keys(MEMBERS).filter((member) => given[member] != null).length < 2,
+  "it holds more than one response",
+);
 
-/** Without a kind, the result is a task. */
+/** A2A 0.3 names the kind in the result; 1.0 wraps some results by kind. Without either, the result is a task. */
 function opened(result: unknown, check: Check): { readonly kind: string; readonly value: unknown } {
-  return { kind: check(result, named).kind ?? "task", value: result };
+  const { kind } = check(result, named);
+  if (kind != null) return { kind, value: result };
+  if (Object.hasOwn(result as object, "status")) return { kind: "task", value: result };
+  const given = check(result, envelope);
+  for (const [member, kind] of Object.entries(MEMBERS)) {
+    if (given[member] != null) return { kind, value: given[member] };
+  }
+  return { kind: "task", value: result };
 }
 
 export function textOf(value: unknown): string {
@@ -110,6 +134,8 @@ function joined(texts: readonly (string | null)[]): string | null {
 
 export type AgentCard = Readonly<z.output<typeof cardSchema>>;
 
+export type Protocol = "0.3" | "1.0";
+
 const orNull = z
   .string()
   .nullish()
@@ -118,6 +144,11 @@ const modes = z
   .array(z.string())
   .nullish()
   .transform((all) => all ?? []);
+/** Other entries are ignored, because this client cannot use them. */
+const supported = z.union([
+  z.object({ protocolBinding: z.string(), protocolVersion: z.string() }),
+  z.unknown().transform(() => null),
+]);
 export const cardSchema = z
   .object({
     name: z.string(),
@@ -129,9 +160,16 @@ export const cardSchema = z
       .transform((all) => (all ?? []).map(({ name }) => name)),
     defaultInputModes: modes,
     defaultOutputModes: modes,
+    supportedInterfaces: z.union([z.array(supported), z.unknown().transform(() => [])]).optional(),
   })
-  .transform(({ defaultInputModes: inputModes, defaultOutputModes: outputModes, ...card }) => ({
-    ...card,
-    inputModes,
-    outputModes,
-  }));
+  .transform(({ defaultInputModes: inputModes, defaultOutputModes: outputModes, ...rest }) => {
+    const { supportedInterfaces, ...card } = rest;
+    return { ...card, inputModes, outputModes, protocol: protocolOf(supportedInterfaces ?? []) };
+  });
+
+function protocolOf(interfaces: readonly z.output<typeof supported>[]): Protocol {
+  const speaks1 = interfaces.some(
+    (one) => one?.protocolBinding.toUpperCase() === "JSONRPC" && /^1(\.|$)/.test(one.protocolVersion.trim()),
+  );
+  return speaks1 ? "1.0" : "0.3";
+}

@@ -32,6 +32,7 @@ import {
   cardSchema,
   createEventReader,
   hasEnded,
+  type Protocol,
   readTask,
   type Task,
 } from "./a2a-responses.ts";
@@ -50,8 +51,8 @@ const responseSchema = z.object({
   error: z.unknown().optional(),
 });
 
-/** A task is requested again only for a missing text. */
-const AGAIN_MS = 10_000;
+/** A card is requested only for the names of methods, and a task again only for a missing text. */
+const CARD_MS = 10_000;
 
 interface Message extends Sending {
   readonly messageId: string;
@@ -62,17 +63,19 @@ interface Called extends PlatformResponse, Sent {
 }
 
 /**
- * A message costs a trace, so it is sent again only if the server refused its `taskId` with -32004. Throws `PlatformError` (`RpcError` for a JSON-RPC error), `DeadlineError`,
+ * Uses the names of A2A 1.0 if the agent card lists this version. A message costs a trace, so it is sent again only if the
+ * server refused its `taskId` with -32004. Throws `PlatformError` (`RpcError` for a JSON-RPC error), `DeadlineError`,
  * `UsageError` (`context_invalid`, `assistant_unknown`) or the signal's reason. Closing the client closes `http`.
  */
-export function createA2aClient(http: PlatformHttp) {
+export function createA2aClient(http: PlatformHttp, { cardMs = CARD_MS } = {}) {
   const idOf = createAssistants(http);
+  const { card, protocolOf } = createCards(http, cardMs);
   const { begin, again } = createConversations();
   const readAgain = async (assistantId: string, task: Task, { signal }: RequestOptions): Promise<Task> => {
     const { taskId, contextId, state, reply } = task;
     if (state !== "completed" || reply !== null || taskId === null) return task;
     const of = { taskId, contextId: contextId ?? undefined };
-    const within = deadlineSignal("The task", { withinMs: AGAIN_MS, signal });
+    const within = deadlineSignal("The task", { withinMs: cardMs, signal });
     // The message has arrived, so a server that does not return the task is no failure.
     return lookUp(assistantId, of, { signal: within }).catch((error: unknown) => {
       if (signal?.aborted || !(error instanceof EtlError)) throw error;
@@ -84,22 +87,21 @@ export function createA2aClient(http: PlatformHttp) {
     of: { taskId: string; contextId?: string | undefined },
     { signal }: RequestOptions,
   ): Promise<Task> => {
-    return read(await post(http, assistantId, taskCall(of), { signal }));
+    const call = taskCall(of, await protocolOf(assistantId, signal));
+    return read(await post(http, assistantId, call, { signal }));
   };
   return {
-    card: async (assistant: string, { signal }: RequestOptions = {}): Promise<AgentCard> => {
-      const query = new URLSearchParams({ assistant_id: await idOf(assistant, signal) });
-      const path = "/.well-known/agent-card.json";
-      return getJson(http, { path, query, signal }, cardSchema).catch(explainAbsence);
-    },
+    card: async (assistant: string, { signal }: RequestOptions = {}) =>
+      card(await idOf(assistant, signal), { signal }),
     send: async (given: Sending, { signal: ended, withinMs, onContextAlone }: Waiting = {}) => {
       const first = begin(given);
       let sent: Call | undefined;
       const next = () => sent?.effect ?? NOTHING_SENT;
       const signal = limited("The reply", { signal: ended, withinMs, next });
       const assistantId = await idOf(given.assistantId, signal);
+      const protocol = await protocolOf(assistantId, signal);
       const attempt = async (message: Message): Promise<Task> => {
-        sent = messageCall(message, "send");
+        sent = messageCall(message, "send", protocol);
         return read(await post(http, assistantId, sent, { signal, withinMs }));
       };
       const task = await attempt(first).catch((error) => attempt(again(first, error, onContextAlone)));
@@ -114,8 +116,9 @@ export function createA2aClient(http: PlatformHttp) {
       const next = () => (last?.taskId == null ? (sent?.effect ?? NOTHING_SENT) : lookAgain(last));
       const signal = limited("The end of the stream", { signal: ended, withinMs, next });
       const assistantId = await idOf(given.assistantId, signal);
+      const protocol = await protocolOf(assistantId, signal);
       const attempt = async function* (message: Message) {
-        sent = messageCall(message, "stream");
+        sent = messageCall(message, "stream", protocol);
         const called = await post(http, assistantId, sent, { signal, withinMs });
         const check = checkOf(called);
         const readEvent = createEventReader(check);
@@ -173,6 +176,31 @@ function createAssistants(http: PlatformHttp) {
   };
 }
 
+function createCards(http: PlatformHttp, cardMs: number) {
+  const protocols = new Map<string, Protocol>();
+  const card = async (assistantId: string, { signal }: RequestOptions = {}): Promise<AgentCard> => {
+    const query = new URLSearchParams({ assistant_id: assistantId });
+    const path = "/.well-known/agent-card.json";
+    const read = await getJson(http, { path, query, signal }, cardSchema).catch(explainAbsence);
+    protocols.set(assistantId, read.protocol);
+    return read;
+  };
+  const protocolOf = async (assistantId: string, signal: AbortSignal | undefined): Promise<Protocol> => {
+    const known = protocols.get(assistantId);
+    if (known !== undefined) return known;
+    try {
+      const within = deadlineSignal("The agent card", { withinMs: cardMs, signal });
+      return (await card(assistantId, { signal: within })).protocol;
+    } catch (error) {
+      if (signal?.aborted || !(error instanceof EtlError)) throw error;
+      // Every server knows the names of 0.3, and the call itself reports a failure.
+      protocols.set(assistantId, "0.3");
+      return "0.3";
+    }
+  };
+  return { card, protocolOf };
+}
+
 function createConversations() {
   const byContextAlone = new Set<string>();
   return {
@@ -198,7 +226,7 @@ function createConversations() {
 async function post(
   http: PlatformHttp,
   assistantId: string,
-  { taskId, method, params, accept = "application/json", secrets = "", effect }: Call,
+  { taskId, method, params, headers, accept = "application/json", secrets = "", effect }: Call,
   { signal, withinMs }: Waiting,
 ): Promise<Called> {
   const id = randomUUID();
@@ -209,6 +237,7 @@ async function post(
       body: { jsonrpc: "2.0", id, method, params },
       secrets,
       effect,
+      headers,
       accept,
       signal,
       headersMs: withinMs,
@@ -229,7 +258,7 @@ async function read(called: Called): Promise<Task> {
   return readTask(resultOf(called, await readJson(called, responseSchema)), checkOf(called));
 }
 
-const NOTHING_SENT = "Nothing was sent: the server did not respond to the search for the assistant.";
+const NOTHING_SENT = "Nothing was sent: the server did not respond for the agent card.";
 
 function limited(what: string, { signal, withinMs, next }: Waiting & { next: () => string }) {
   return withinMs === undefined ? signal : deadlineSignal(what, { withinMs, signal, next });

@@ -445,5 +445,6 @@ function describeCard(card: AgentCard): string {
     skills: ({ skills }) => skills.join(", "),
     input: ({ inputModes }) => inputModes.join(", "),
     output: ({ outputModes }) => outputModes.join(", "),
+    protocol: "protocol",
   });
 }

@@ -7,6 +7,7 @@ import { anyJson, often, outcomeOf, responseOf, SEED } from "./fuzz.ts";
 
 const MESSAGE = { assistantId: "fe096781-5601-53d2-b2f6-0d3403f7e9ca", text: "hello" };
 const CODES = ["response_invalid", "rpc_error", "response_cut"];
+const noCard = () => responseOf(Buffer.from("{}"), 1);
 
 function clientOf(responses: readonly object[], isStream = false) {
   const send = async ({ body }: SendRequest) => {
@@ -16,7 +17,7 @@ function clientOf(responses: readonly object[], isStream = false) {
     });
     return responseOf(Buffer.from(texts.join("")), 500);
   };
-  return createA2aClient({ send } as unknown as PlatformHttp);
+  return createA2aClient({ send, get: async () => noCard() } as unknown as PlatformHttp);
 }
 
 async function streamOf(results: readonly unknown[]): Promise<TaskEvent[]> {
@@ -41,21 +42,23 @@ const task = fc.record({
 });
 type Drawn = typeof task extends fc.Arbitrary<infer T> ? T : never;
 
-function wireOf({ state, artifacts, said, ...ids }: Drawn) {
-  const part = (text: string) => ({ kind: "text", text });
-  const message = said && { role: "agent", parts: said.map(part) };
+const in1 = (state: string) => `TASK_STATE_${state.replaceAll("-", "_").toUpperCase()}`;
+function wireOf({ state, artifacts, said, ...ids }: Drawn, version: "0.3" | "1.0") {
+  const part = (text: string) => (version === "0.3" ? { kind: "text", text } : { text });
+  const message = said && { role: version === "0.3" ? "agent" : "ROLE_AGENT", parts: said.map(part) };
   return {
     ...ids,
-    status: { state, message },
+    ...(version === "0.3" ? { kind: "task" } : {}),
+    status: { state: version === "0.3" ? state : in1(state), message },
     artifacts: artifacts?.map((all) => ({ parts: all.map(part) })),
   };
 }
 
-test(`a task reads the same with and without its kind, sent and streamed (seed ${SEED})`, async () => {
+test(`a task reads the same in both versions and envelopes, sent and streamed (seed ${SEED})`, async () => {
   await fc.assert(
     fc.asyncProperty(task, async (drawn) => {
-      const wire = wireOf(drawn);
-      const results = [wire, { ...wire, kind: "task" }];
+      const wire1 = wireOf(drawn, "1.0");
+      const results = [wireOf(drawn, "0.3"), wire1, { task: wire1 }, { ...wire1, kind: "task" }];
       const read = [];
       for (const result of results) read.push(await clientOf([{ result }]).send(MESSAGE));
       for (const one of read) expect(one).toEqual(read[0]);
@@ -74,11 +77,15 @@ test(`a task reads the same with and without its kind, sent and streamed (seed $
 
 /** What a server may put anywhere: mostly near to a response. */
 const near = fc.oneof(
-  task.map(wireOf),
+  task.map((drawn) => wireOf(drawn, "1.0")),
   fc.dictionary(
     fc.constantFrom(
       "kind",
       "id",
+      "task",
+      "message",
+      "statusUpdate",
+      "artifactUpdate",
       "status",
       "parts",
       "taskId",
@@ -94,11 +101,19 @@ const near = fc.oneof(
   ),
   anyJson,
 );
+const wrapped = fc.oneof(
+  near,
+  near.map((value) => ({ task: value })),
+  near.map((value) => ({ statusUpdate: value })),
+  near.map((value) => ({ artifactUpdate: value })),
+  fc.tuple(near, near).map(([a, b]) => ({ task: a, message: b })),
+);
+
 test(`any response is a task, or is refused by a code (seed ${SEED})`, async () => {
   const response = fc.oneof(
-    near.map((result) => ({ result })),
+    wrapped.map((result) => ({ result })),
     anyJson.map((error) => ({ error })),
-    fc.tuple(near, anyJson).map(([result, error]) => ({ result, error })),
+    fc.tuple(wrapped, anyJson).map(([result, error]) => ({ result, error })),
   );
   await fc.assert(
     fc.asyncProperty(response, async (given) => {
@@ -115,7 +130,7 @@ test(`any response is a task, or is refused by a code (seed ${SEED})`, async () 
     often(100),
   );
   await fc.assert(
-    fc.asyncProperty(fc.array(near, { maxLength: 4 }), async (results) => {
+    fc.asyncProperty(fc.array(wrapped, { maxLength: 4 }), async (results) => {
       const outcome = await outcomeOf(() => streamOf(results));
       if ("code" in outcome) {
         expect(CODES).toContain(outcome.code);

@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../../src/core/base/errors.ts";
-import { agentServer, eventOf, events, json } from "../../../support/agent-server.ts";
+import { createA2aClient } from "../../../../src/features/agents/a2a.ts";
+import { agentServer, drip, eventOf, events, json } from "../../../support/agent-server.ts";
+import { poll } from "../../../support/poll.ts";
 import { rejection } from "../../core/platform/http/raw-server.ts";
-import { deploymentOf, refused, setup } from "./clients.ts";
+import { deploymentOf, httpOf, refused, setup } from "./clients.ts";
 
 const message = { assistantId: "agent", text: "hello" };
 const NOBODY = "00000000-0000-4000-8000-000000000000";
@@ -49,7 +51,7 @@ describe("a conversation with a live server", () => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       const error = { code: -32004, message: "no" };
       response.end(
-        eventOf(id, bare({ status: { state: "working" } })) +
+        eventOf(id, { task: bare({ status: { state: "TASK_STATE_WORKING" } }) }) +
           `data: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`,
       );
     });
@@ -130,12 +132,35 @@ describe("the names of methods", () => {
   ])("are those that the card lists: %s", async (_what, card, names) => {
     expect((await methodsOf(card)).map(({ method }) => method)).toEqual(names);
   });
+
+  test("a card that drips or hangs does not hold the message", async () => {
+    for (const respond of [drip, () => {}]) {
+      const stop = new AbortController();
+      const server = await agentServer(
+        (response, { method, id }) => {
+          if (method === "GET") respond(response);
+          else json(response, { jsonrpc: "2.0", id, result: { ...bare(), kind: "task" } });
+        },
+        { hasCard: true },
+      );
+      const sent = (by: string) => server.requests.filter(({ method }) => method === by).length;
+      expect((await createA2aClient(httpOf(server.url), { cardMs: 50 }).send(message)).reply).toBe("hi");
+      expect(sent("POST")).toBe(1);
+      const cards = sent("GET");
+      const waiting = createA2aClient(httpOf(server.url)).send(message, { signal: stop.signal });
+      await Promise.all([
+        expect(waiting).rejects.toThrow("stop"),
+        poll(() => sent("GET") > cards).then(() => stop.abort(new Error("stop"))),
+      ]);
+      expect(sent("POST")).toBe(1);
+    }
+  });
 });
 
 const bare = (more: object = {}) => ({
   id: "t",
   contextId: "c",
-  status: { state: "completed" },
+  status: { state: "TASK_STATE_COMPLETED" },
   artifacts: [{ parts: [{ text: "hi" }] }],
   ...more,
 });
