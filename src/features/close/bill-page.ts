@@ -16,11 +16,13 @@ import {
   monthStatus,
 } from "../../core/domain/proof/statuses.ts";
 import {
+  type Amount,
   amountCut,
   amountDrawn,
   amountOf,
   amountShown,
   percentOf,
+  roundedParts,
   roundedTo,
   roundShown,
 } from "../../core/domain/usage/amount.ts";
@@ -366,14 +368,17 @@ async function whoPays(db: Database, { source, month, owned, look }: BillOf): Pr
     costs.filter((one) => one.currency === currency).reduce((sum, { cost }) => sum + amountCut(cost), 0n);
   const hasTraces = currency === undefined || look?.closed === undefined;
   const hasCenters = owners.some(({ costCenter }) => costCenter !== NO_COST_CENTER);
-  const rows = owners.map((one) => {
+  const charged = billTotals(bill.lines.filter(({ line }) => line !== "added")).find(
+    (one) => one.currency === currency,
+  );
+  const exact = owners.map(({ costs }) => costOf(costs));
+  const cents = currency === undefined ? exact : roundedParts(currency, exact, charged?.cost);
+  const rows = owners.map((one, n) => {
     const earlier = before.find(
       ({ owner, costCenter }) => owner === one.owner && costCenter === one.costCenter,
     );
-    const amount = costOf(one.costs);
-    const rounded = one.costs
-      .filter((part) => part.currency === currency)
-      .reduce((sum, part) => sum + part.rounded, 0n);
+    const amount = exact[n] as Amount;
+    const rounded = cents[n] as Amount;
     const since =
       earlier === undefined ? null : percentOf(amount - costOf(earlier.costs), costOf(earlier.costs));
     return html`<tr><th scope="row"><a href="${to({ owner: one.owner })}">${one.owner === UNALLOCATED ? "No team" : name(one.owner)}</a></th>

@@ -1,71 +1,79 @@
-import { daysText } from "../../core/domain/months/month.ts";
-import type { Days } from "../../core/domain/time/days.ts";
 import { type Amount, amountCut, amountShown } from "../../core/domain/usage/amount.ts";
-import type { Database } from "../../core/store/db/database.ts";
 import { DIMENSIONS } from "../../core/store/db/dimensions.ts";
-import {
-  capital,
-  type Html,
-  html,
-  money,
-  name,
-  numberHead,
-  otherId,
-  plainName,
-  table,
-  twin,
-} from "../../web/parts.ts";
-import { type OwnedDimension, ruleFor, UNALLOCATED } from "../owners/owner.ts";
-import { type OwnedPart, ownedParts } from "../owners/owners.store.ts";
+import { capital, type Html, html, money, name, numberHead, otherId, table } from "../../web/parts.ts";
+import type { Table } from "../export/table-file.ts";
+import { decimalCell } from "../export/table-file.ts";
+import { type OwnedDimension, ruleFor } from "../owners/owner.ts";
+import type { OwnedPart } from "../owners/owners.store.ts";
 
-const MOST_LISTED = 200;
+export const MOST_LISTED = 200;
 
-export async function partsTable(
-  db: Database,
-  { source, range }: { source: string; range: Days },
-  { owner, masked }: { owner: string; masked: boolean },
-): Promise<Html> {
-  const found = await ownedParts(db, { source, owner, ...range, top: MOST_LISTED + 1 });
-  const parts = found.slice(0, MOST_LISTED);
-  const isNobody = owner === UNALLOCATED;
-  if (parts.length === 0) {
-    return html`<p>${isNobody ? `Nothing that is loaded in ${daysText(range)} has usage and no owner.` : `${plainName(owner)} has nothing that is loaded in ${daysText(range)}.`}</p>`;
-  }
-  const currencies = [...new Set(parts.flatMap(({ costs }) => Object.keys(costs)))].sort();
+/** What a team, or nobody, has: by name, with the workspace below. `isNobody`: each has a rule that assigns it. */
+export function partsTable(
+  parts: readonly OwnedPart[],
+  { isNobody, masked, isCut }: { isNobody: boolean; masked: boolean; isCut: boolean },
+): Html {
+  const currencies = currenciesOf(parts);
   const hasTraces = parts.some(({ traces }) => traces !== null);
-  const all = isNobody
-    ? "the command below lists all"
-    : "reporting_detail.owner_assignment has the ids of all";
-  const isCut = found.length > parts.length;
-  const most = isCut ? ` The first ${MOST_LISTED}; ${all}.` : "";
-  const listed = table({
-    label: "What it is made of",
-    caption: `${isNobody ? "What has usage and no owner" : "What it is made of"}, ${daysText(range)}.${most}`,
+  const lead = (n: number) => (n === 0 ? "lead" : "opt");
+  const cells = (traces: Html | string, costs: readonly Html[], last: Html | string) =>
+    html`${hasTraces && html`<td class="number ${currencies.length === 0 ? "lead" : "opt"}">${traces}</td>`}${costs.map((cost, n) => html`<td class="number ${lead(n)}">${cost}</td>`)}<td class="${isNobody ? "share" : "opt"}">${last}</td>`;
+  const costOf = (costs: OwnedPart["costs"]) =>
+    currencies.map((currency) => money(amountCut(costs[currency]), currency));
+  return table({
+    label: "What it consists of",
+    kind: "two",
+    caption: isCut
+      ? `The first ${MOST_LISTED}; reporting_detail.owner_assignment has all`
+      : "The highest cost first",
     heads: [
-      "Workspace",
-      "What",
-      ...(hasTraces ? [numberHead("Traces")] : []),
-      ...currencies.map((one) => numberHead(`Estimated cost, ${one}`)),
-      isNobody ? "A rule that would give it to a team" : "Given by the rule on line … of the owner file",
+      "Name",
+      ...(hasTraces ? [html`<th scope="col" class="number opt">Traces</th>`] : []),
+      ...currencies.map((one) => numberHead(one)),
+      isNobody ? "Suggested rule" : "Rule (line)",
     ],
     rows: parts.map(
       (
         one,
-      ) => html`<tr><th scope="row">${name(one.workspaceName ?? one.workspaceId)}</th><td>${whatIs(one, { masked })}</td>
-        ${hasTraces && html`<td class="number">${one.traces === null ? "–" : amountShown(amountCut(one.traces))}</td>`}
-        ${currencies.map((currency) => html`<td class="number">${money(amountCut(one.costs[currency]))}</td>`)}
-        <td>${isNobody ? html`<code>- ${ruleFor(one)}</code>` : one.lines.join(", ")}</td></tr>`,
+      ) => html`<tr><th scope="row">${whatIs(one, { masked })}<br><small>${name(one.workspaceName ?? one.workspaceId)}</small></th>
+        ${cells(one.traces === null ? "–" : amountShown(amountCut(one.traces)), costOf(one.costs), isNobody ? html`<code>- ${ruleFor(one)}</code>` : one.lines.join(", "))}</tr>`,
     ),
-    ...(isCut
-      ? {}
-      : {
-          foot: html`<tr><th scope="row" colspan="2">Total</th>
-        ${hasTraces && html`<td class="number">${amountShown(sumOf(parts.map(({ traces }) => traces)))}</td>`}
-        ${currencies.map((currency) => html`<td class="number">${money(sumOf(parts.map(({ costs }) => costs[currency])))}</td>`)}<td></td></tr>`,
-        }),
+    ...(!isCut && {
+      foot: html`<tr><th scope="row">Total</th>${cells(
+        amountShown(sumOf(parts.map(({ traces }) => traces))),
+        currencies.map((currency) => money(sumOf(parts.map(({ costs }) => costs[currency])), currency)),
+        "",
+      )}</tr>`,
+    }),
   });
-  if (!isCut || !isNobody) return listed;
-  return html`${listed}${twin(`usage-etl owners suggest --from ${range.from} --to ${range.to} --json`)}`;
+}
+
+export function partsFile(parts: readonly OwnedPart[], { masked }: { masked: boolean }): Table {
+  const currencies = currenciesOf(parts);
+  return {
+    header: [
+      "source_id",
+      "workspace_id",
+      "workspace_name",
+      "dimension",
+      "id",
+      "name",
+      "traces",
+      ...currencies.map((one) => `estimated_cost_${one.toLowerCase()}`),
+      "rule_lines",
+    ],
+    rows: parts.map((one) => [
+      ...[one.source, one.workspaceId, one.workspaceName, one.dimension, one.id],
+      one.dimension === "user" && masked ? null : one.name,
+      decimalCell(one.traces),
+      ...currencies.map((currency) => decimalCell(one.costs[currency] ?? null)),
+      one.lines.join(", "),
+    ]),
+  };
+}
+
+function currenciesOf(parts: readonly OwnedPart[]): string[] {
+  return [...new Set(parts.flatMap(({ costs }) => Object.keys(costs)))].sort();
 }
 
 function sumOf(amounts: readonly (string | null | undefined)[]): Amount {
@@ -73,10 +81,10 @@ function sumOf(amounts: readonly (string | null | undefined)[]): Amount {
 }
 
 function whatIs({ dimension, id, name: called }: OwnedPart, { masked }: { masked: boolean }): Html {
-  if (dimension === null) return html`the rest: what no id has`;
+  if (dimension === null) return html`Unattributed`;
   const shown = dimension === "user" && masked ? null : called;
   const word = capital(DIMENSIONS[dimension satisfies OwnedDimension].title);
   return shown === null || shown === id
     ? html`${word} ${name(id)}`
-    : html`${word} ${name(shown)} ${otherId(id)}`;
+    : html`${name(shown)} <small>${word}</small> ${otherId(id)}`;
 }

@@ -129,7 +129,7 @@ async function show({ db, query, now, masked }: Context<UsageQuery>): Promise<Pa
   return { title, body };
 }
 
-export function downloads(question: Question): Html {
+function downloads(question: Question): Html {
   return html`<p>Download: <a href="${addressOf(question, {}, "/usage.xlsx")}">Excel (XLSX)</a> ·
     <a href="${addressOf(question, {}, "/usage.csv")}">CSV of this table</a> ·
     <a href="${addressOf(question, { table: "time" }, "/usage.csv")}">CSV of the trend</a></p>`;

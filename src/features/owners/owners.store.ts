@@ -216,6 +216,19 @@ export async function ownedParts(
   `;
 }
 
+/** Costs of an owner by month. Exact decimals. `source` null: of all sources. */
+export async function ownerMonths(
+  db: Database,
+  { source, owner, from, to }: Days & { source: string | null; owner: string },
+): Promise<{ readonly monthStart: string; readonly currency: string; readonly cost: string }[]> {
+  return query<{ monthStart: string; currency: string; cost: string }>(db)`
+    select date_trunc('month', usage_date)::date::text as "monthStart", currency, trim_scale(sum(cost))::text as cost
+    from usage.owned_cost
+    where owner = ${owner} and usage_date >= ${from}::date and usage_date < ${to}::date and ${isIfGiven("slug", source)}
+    group by 1, 2 order by 1, 2
+  `;
+}
+
 export async function ownersOfParts(
   db: Database,
   parts: readonly { n: number; source: string; workspaceId: string; day: string; by: string; id: string }[],

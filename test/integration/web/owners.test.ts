@@ -10,7 +10,7 @@ import { addSource, WORKSPACES } from "../../support/reporting.ts";
 import { setupUsage, shareUsage } from "../../support/usage-bench.ts";
 
 const HOSTILE = '<script>alert("owner")</script>';
-const COST = "Estimated cost, USD";
+const COST = "USD";
 
 /** The month of the gap has other days, on whatever day the test runs. */
 const FORTY = { days: 40, gapAgo: 8 };
@@ -35,16 +35,16 @@ async function setupOwners(bench = owned()) {
   return { ...bench, pages: await setupPages(bench), month, address: `/owners?month=${month}` };
 }
 
-const tableOf = async (pages: PagesBench, path: string) => (await pages.read(path)).table("By owner");
+const tableOf = async (pages: PagesBench, path: string) => (await pages.read(path)).table("Cost by team");
 
 test("the page offers rules before anything has an owner, names days that are not loaded by what divides traces, and masks users", async () => {
   const bench = await setupUsage({ days: 5, gapAgo: 2 });
   const pages = await setupPages(bench);
   // On the first day of a month, no day of it may have usage yet.
   const month = `/owners?month=${dayOf(bench.today - DAY_MS).slice(0, 7)}`;
-  const parts = (await pages.read(month)).table("What it is made of");
+  const parts = (await pages.read(month)).table("What it consists of");
   expect(parts.length).toBeGreaterThan(2);
-  expect(parts[0]?.["A rule that would give it to a team"]).toMatch(/^- \{ project: \S+, owner: TEAM \}$/);
+  expect(parts[0]?.["Suggested rule"]).toMatch(/^- \{ project: \S+, owner: TEAM \}$/);
 
   await setOwners(bench.store, "divide_by: user\nrules:\n  - { owner: all }");
   const [{ email }] = (await bench.sql(
@@ -53,7 +53,7 @@ test("the page offers rules before anything has an owner, names days that are no
   const address = `${month}&owner=all`;
   expect((await pages.get(address)).text).toContain(email);
   const viewer = await setupViewer(bench);
-  expect((await viewer.read(address)).table("What it is made of").length).toBeGreaterThan(1);
+  expect((await viewer.read(address)).table("What it consists of").length).toBeGreaterThan(1);
   expect((await viewer.get(address)).text).not.toContain("@");
 
   await setOwners(bench.store, "rules: []");
@@ -75,8 +75,9 @@ test("owners of a month have what the views say, and add up to all that is loade
   );
   expect(views).toHaveLength(3);
   for (const { owner, traces, cost } of views) {
-    const title = { "(unallocated)": "Without an owner", [HOSTILE]: `${HOSTILE} CC-1` }[owner] ?? owner;
-    const row = rows.find((one) => one.Owner === title);
+    const title = owner === "(unallocated)" ? "No team" : owner;
+    const row = rows.find((one) => one.Team === title);
+    expect(row?.["Cost centre"], owner).toBe(owner === HOSTILE ? "CC-1" : "");
     expect(numberIn(row?.Traces), owner).toBeCloseTo(traces, 6);
     expect(numberIn(row?.[COST]), owner).toBeCloseTo(cost, 2);
   }
@@ -87,11 +88,14 @@ test("owners of a month have what the views say, and add up to all that is loade
      FROM reporting.fct_usage_workspace_daily WHERE to_char(usage_date, 'YYYY-MM') = '${month}'`,
   );
   const total = rows.at(-1);
-  expect(total?.Owner).toBe("Total");
+  expect(total?.Team).toBe("Total");
   expect(numberIn(total?.Traces)).toBe(all?.traces);
   expect(numberIn(total?.[COST])).toBeCloseTo(all?.cost ?? 0, 2);
   // A day is not loaded, so nothing is claimed of the sum.
   expect(total?.[COST]).toMatch(/^at least /);
+  // Rows are rounded so that they add up to the cent.
+  const cents = rows.slice(0, -1).map((row) => Math.round(numberIn(row[COST]) * 100));
+  expect(cents.reduce((sum, one) => sum + one)).toBe(Math.round(numberIn(total?.[COST]) * 100));
 });
 
 test("the file of owners has every digit of traces, and of costs what the views have", async () => {
@@ -129,7 +133,9 @@ test("an owner with two cost centres has a row for each", async () => {
     `SELECT owner || ' ' || cost_center AS owner, sum(traces)::float8 AS traces FROM reporting.fct_usage_owner_daily
      WHERE to_char(usage_date, 'YYYY-MM') = '${month}' GROUP BY 1 ORDER BY 2 DESC`,
   );
-  const shown = rows.slice(0, -1).map((row) => ({ owner: row.Owner, traces: numberIn(row.Traces) }));
+  const shown = rows
+    .slice(0, -1)
+    .map((row) => ({ owner: `${row.Team} ${row["Cost centre"]}`, traces: numberIn(row.Traces) }));
   expect(shown.filter(({ traces }) => traces > 0)).toEqual(views.filter(({ traces }) => traces > 0));
 });
 
@@ -137,15 +143,15 @@ test("an owner leads to what it is made of, which adds up to its row", async () 
   const { pages, address } = await setupOwners();
   const all = await pages.read(address);
   const own = await pages.read(all.link("search"));
-  const parts = own.table("What it is made of");
+  const parts = own.table("What it consists of");
   const [owned, total] = [parts.slice(0, -1), parts.at(-1)];
-  const rule = "Given by the rule on line … of the owner file";
+  const rule = "Rule (line)";
   expect(owned.map((row) => row[rule]).sort()).toEqual(["2", "3"]);
   const sum = owned.reduce((added, row) => added + numberIn(row.Traces), 0);
-  const row = all.table("By owner").find(({ Owner }) => Owner === "search");
+  const row = all.table("Cost by team").find(({ Team }) => Team === "search");
   expect(sum).toBeCloseTo(numberIn(row?.Traces), 6);
   expect(numberIn(total?.Traces)).toBeCloseTo(sum, 4);
-  expect((await pages.read(`${address}&owner=nobody`)).hasTable("What it is made of")).toBe(false);
+  expect((await pages.read(`${address}&owner=nobody`)).hasTable("What it consists of")).toBe(false);
 });
 
 test("budgets are those of all sources, each with what the view of budgets has", async () => {
@@ -160,17 +166,61 @@ budgets:
   - { source: other, owner: all, traces: 30 }`,
   );
   const month = dayOf(bench.today - 2 * DAY_MS).slice(0, 7);
-  const budgets = (await (await setupPages(bench)).read(`/owners?month=${month}`)).table("Budgets");
+  const budgets = (await (await setupPages(bench)).read(`/owners?month=${month}&source=*`)).table(
+    "Budgets and limits",
+  );
   const spent = await bench.sql<{ spent: number }>(
     `SELECT coalesce(sum(spent), 0)::float8 AS spent FROM reporting_detail.fct_budget_daily
      WHERE to_char(usage_date, 'YYYY-MM') = '${month}' GROUP BY budget_number ORDER BY budget_number`,
   );
-  expect(budgets.map((row) => row["Budget of"])).toEqual([
-    "Everything, all sources",
-    "Everything of source default",
-    "Owner all of source other",
+  const named = budgets.map((row) => row["Budget or limit"] ?? "");
+  const names = [
+    /^Everything, all sources /,
+    /^Everything of source default /,
+    /^Owner all of source other /,
+  ];
+  expect(named.map((text, n) => names[n]?.test(text))).toEqual([true, true, true]);
+  expect(named.map((text) => numberIn(/\d[\d,.]* traces of/.exec(text)?.[0]))).toEqual(
+    spent.map((one) => one.spent),
+  );
+});
+
+test("all sources are the sum of each, by team", async () => {
+  const bench = await setupUsage({ days: 40, gapAgo: 39 });
+  await createPrices(bench.store, [{ unitPrice: "0.37" }]);
+  await addSource(bench.store, { slug: "other", workspaceIds: [WORKSPACES[1]] });
+  await setOwners(bench.store, "rules: [{ owner: all, source: default }]");
+  const month = dayOf(bench.today - 2 * DAY_MS).slice(0, 7);
+  const pages = await setupPages(bench);
+  const of = async (source: string) => tableOf(pages, `/owners?month=${month}&source=${source}`);
+  const sum = new Map<string, number>();
+  for (const row of [...(await of("default")), ...(await of("other"))])
+    sum.set(row.Team ?? "", (sum.get(row.Team ?? "") ?? 0) + (numberIn(row[COST]) || 0));
+  const all = new Map((await of("*")).map((row) => [row.Team ?? "", numberIn(row[COST])]));
+  for (const [team, cost] of sum) expect(all.get(team) ?? 0, team).toBeCloseTo(cost, 1);
+  const [{ cost }] = (await bench.sql(
+    `SELECT sum(estimated_cost)::float8 AS cost FROM reporting.fct_cost_owner_daily WHERE to_char(usage_date, 'YYYY-MM') = '${month}'`,
+  )) as [{ cost: number }];
+  expect(all.get("Total")).toBeCloseTo(cost, 2);
+});
+
+test("a team's statement has its twelve months, its share, and a file of what it consists of", async () => {
+  const { pages, sql, month, address } = await setupOwners();
+  const { facts, bars, link } = await pages.read(`${address}&owner=search`);
+  const [{ cost, all }] = (await sql(
+    `SELECT sum(estimated_cost) FILTER (WHERE owner = 'search')::float8 AS cost, sum(estimated_cost)::float8 AS all
+     FROM reporting.fct_cost_owner_daily WHERE to_char(usage_date, 'YYYY-MM') = '${month}'`,
+  )) as [{ cost: number; all: number }];
+  expect(numberIn(facts["Estimated cost"])).toBeCloseTo(cost, 2);
+  expect(numberIn(facts.Share)).toBeCloseTo((100 * cost) / all, 1);
+  expect(bars).toHaveLength(12);
+  // A day of the month is not loaded, so its bar claims nothing.
+  expect(bars.at(-1)).toContain("not fully loaded");
+  const file = await pages.get(link("Download Excel"));
+  expect([file.status, String(file.headers["content-type"])]).toEqual([
+    200,
+    expect.stringContaining("spreadsheet"),
   ]);
-  expect(budgets.map((row) => numberIn(row.Spent))).toEqual(spent.map((one) => one.spent));
 });
 
 test("an owner's figure is final only where every day is: one without traces has no row, and may change", async () => {
