@@ -199,7 +199,7 @@ export interface Todo {
 export function todos(all: readonly Todo[]): Html {
   return html`<ul class="todo">${all.map(
     ({ tone, mark, what, details, action }) =>
-      html`<li><span class="mark ${tone}" aria-hidden="true">${mark}</span><div><b>${what}</b>${details !== undefined && html`<p>${details}</p>`}</div>${action}</li>`,
+      html`<li><span class="mark ${tone}" aria-hidden="true">${mark}</span><div><strong>${what}</strong>${details !== undefined && html`<p>${details}</p>`}</div>${action}</li>`,
   )}</ul>`;
 }
 

@@ -59,14 +59,14 @@ test.each([
   await expectNoSidewaysScroll(opened);
 
   await page.keyboard.press("Escape");
-  expect([await panel.count(), await isIn("td.missing")]).toEqual([0, true]);
+  expect([await panel.count(), await isIn("[data-grid] td.missing")]).toEqual([0, true]);
   // By keyboard alone, and from one cell to the next.
   await page.keyboard.press("Enter");
   await panel.waitFor();
   await page.keyboard.press("Tab");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
-  expect([await panel.count(), await isIn("td.missing")]).toEqual([0, true]);
+  expect([await panel.count(), await isIn("[data-grid] td.missing")]).toEqual([0, true]);
 });
 
 test("links to cells stay in the panel, its retry starts a load, and other links leave it", async () => {

@@ -96,6 +96,6 @@ function moneyOf({ groupings, costs }: Gap): Html {
     " + ",
   );
   return groupings.includes("workspace")
-    ? html`<b>About ${amounts}</b> not in the bill.`
-    : html`<b>${amounts}</b> in the bill, not divided ${byOf({ groupings } as Gap)}.`;
+    ? html`<strong>About ${amounts}</strong> not in the bill.`
+    : html`<strong>${amounts}</strong> in the bill, not divided ${byOf({ groupings } as Gap)}.`;
 }
