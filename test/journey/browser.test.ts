@@ -63,40 +63,29 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
 
   await create(page, page.locator("dd a[href^='/coverage']"), /\/coverage\?/);
   const first = daysAgo(DAYS);
-  await create(
-    page,
-    page.locator("ul.gaps a").filter({ hasText: first }).first(),
-    new RegExp(`from=${first}&to=`),
-  );
-
-  const cells = page.locator("table[data-grid] td.missing a");
-  const missing = await cells.count();
+  const missing = await page.locator(".calendar td.missing a").count();
   expect(missing).toBeGreaterThanOrEqual(2);
   const last = addDays(first, missing - 1);
-  await create(page, page.getByRole("link", { name: "Load this range" }), /\/backfills\/new\?/);
+  await create(page, page.getByRole("link", { name: "Load gaps (1)" }), /\/backfills\/new\?/);
 
   expect(await page.inputValue("input[name=from]")).toBe(first);
   expect(await page.inputValue("input[name=until]")).toBe(last);
-  expect(await page.textContent("section[aria-labelledby=preview]")).toMatch(/Requests\s*4 in 1 windows/);
-  await create(
-    page,
-    page.getByRole("button", { name: "Start this backfill: 4 requests" }),
-    /\/backfills\/1$/,
-  );
+  expect(await page.textContent("section[aria-labelledby=preview]")).toMatch(/Requests\s*4 \(/);
+  await create(page, page.getByRole("button", { name: "Start this load: 4 requests" }), /\/backfills\/1$/);
 
   await page.evaluate("window.stayed = true");
   const bar = page.locator("[data-live] progress");
   const text = async () => (await page.textContent("[data-live]"))?.replace(/\s+/g, " ") ?? "";
   await poll(async () => (await bar.getAttribute("value")) === "2", { deadlineMs: 60_000, everyMs: 100 });
-  expect(await text()).toMatch(/running 50 %/);
+  expect(await text()).toMatch(/Running 2 of 4/);
   await tabTo(page, page.locator("#order-pause"));
   const before = await page.textContent("[data-as-of] time");
   await poll(async () => (await page.textContent("[data-as-of] time")) !== before, { everyMs: 100 });
   expect(await page.evaluate("document.activeElement.id")).toBe("order-pause");
   open();
-  await poll(async () => (await text()).includes("Finished:"), { deadlineMs: 60_000, everyMs: 100 });
-  expect(await text()).toMatch(/done 100 %/);
-  expect(await text()).toContain("All of it is loaded");
+  await poll(async () => (await text()).includes("Result:"), { deadlineMs: 60_000, everyMs: 100 });
+  expect(await text()).toMatch(/Done 4 of 4/);
+  expect(await text()).toMatch(/Result: 4 of 12 daily figures final; 8 provisional [^;]*$/);
   expect(await page.evaluate("window.stayed")).toBe(true);
   await expectAccessible(opened);
 
