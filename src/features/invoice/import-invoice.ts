@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { UsageError } from "../../core/base/errors.ts";
 import { refuseGiven } from "../../core/base/given-file.ts";
 import { lockSource } from "../../core/store/catalog/scopes.ts";
@@ -150,34 +151,19 @@ async function withStates(
     const { invoice } = reading;
     const versions = await readInvoices(db, { source, number: invoice.number });
     const current = versions.find((one) => keyOf(one) === keyOf(invoice));
-    const isSame = current !== undefined && contentOf(current) === contentOf(invoice);
-    const state = current === undefined ? "new" : isSame ? "unchanged" : "changed";
+    const state = current === undefined ? "new" : isUnchanged(invoice, current) ? "unchanged" : "changed";
     found.push({ ...reading, state, replaces: current?.invoiceId });
   }
   return found;
 }
 
-/** Everything but where it was read. */
-function contentOf({ issuer, number, lines, ...of }: Invoice): string {
-  const { status, issuedOn, dueOn, terms, account, purchaseOrder, currency, corrects, subtotal, total } = of;
-  const facts = [
-    issuer,
-    number,
-    status,
-    issuedOn,
-    dueOn,
-    terms,
-    account,
-    purchaseOrder,
-    currency,
-    corrects,
-    subtotal,
-    total,
-  ];
-  const charged = lines.map(({ place: _, sourceText: __, ...line }) =>
-    Object.entries(line).sort(([a], [b]) => (a < b ? -1 : 1)),
+/** Compares everything but where it was read. */
+function isUnchanged({ lines, ...facts }: Invoice, stored: Invoice): boolean {
+  const charged = (all: Invoice["lines"]) => all.map(({ place: _, sourceText: __, ...line }) => line);
+  return (
+    Object.entries(facts).every(([key, value]) => stored[key as keyof typeof facts] === value) &&
+    isDeepStrictEqual(charged(lines), charged(stored.lines))
   );
-  return JSON.stringify([facts, charged], (_, value) => (typeof value === "bigint" ? String(value) : value));
 }
 
 export interface ImportOptions {
