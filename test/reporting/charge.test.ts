@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { registerWorkspaces } from "../../src/core/store/access/workspaces.ts";
 import { failScopes } from "../../src/core/store/catalog/failures.ts";
-import { scopesOf } from "../../src/core/store/catalog/scopes.ts";
+import { ensureScopes, scopesOf } from "../../src/core/store/catalog/scopes.ts";
 import { checkCharges } from "../../src/core/store/months/charges.ts";
 import { drawFetchToken } from "../../src/core/store/work/fetch-ledger.ts";
 import { anyPrices, anyUsage, clearUsage } from "../support/any-charges.ts";
@@ -40,6 +41,27 @@ test("charges equal an independent recomputation to the last digit, and every tr
   );
 });
 
+test("a day that is not loaded makes the charges of later days of its month provisional, where they depend on it", async () => {
+  const bench = await setupSource();
+  const tiers = (countedOver: "source" | "workspace"): GivenPrice[] => [
+    { unitPrice: "0", countedOver },
+    { unitPrice: "2", fromQuantity: 100 },
+  ];
+  const days = { 3: 1, 5: 1, 31: 1 };
+  await createMonths(bench, { [WORKSPACE]: { 4: 1, ...days }, [OTHER]: days }, { [OTHER]: [4] });
+  const client = await connectPlain(bench.url);
+  const read = async () => {
+    const { rows } = await client.query<Record<string, string>>(CHARGES);
+    return rows.map((row) => `${row.day?.slice(5)} ${row.workspace?.slice(-1)} ${row.final} ${row.status}`);
+  };
+  const before = ["03-04 1 t ok", "03-04 2 t ok", "03-05 1 t ok"];
+  const april = ["04-01 1 t ok", "04-01 2 t ok"];
+  await createPrices(bench.store, tiers("source"));
+  expect(await read()).toEqual([...before, "03-06 1 f provisional", "03-06 2 f provisional", ...april]);
+  await createPrices(bench.store, tiers("workspace"));
+  expect(await read()).toEqual([...before, "03-06 1 t ok", "03-06 2 f provisional", ...april]);
+});
+
 test("a change of prices says how many charges it computed and changed, and the same prices again change none", async () => {
   const bench = await setupSource();
   await createMonths(bench, { [WORKSPACE]: { 0: 60, 31: 30 }, [OTHER]: { 0: 70 } });
@@ -51,6 +73,36 @@ test("a change of prices says how many charges it computed and changed, and the 
   expect(await createPrices(bench.store, tiers("2"))).toMatchObject({ charges: 4, chargesChanged: 0 });
   expect(await createPrices(bench.store, tiers("3"))).toMatchObject({ charges: 4, chargesChanged: 4 });
   expect(await createPrices(bench.store, [])).toMatchObject({ charges: 0, chargesChanged: 4 });
+});
+
+test("a workspace that begins to be asked for another meter takes away that later days of a tier are final", async () => {
+  const bench = await setupSource();
+  const window = windowOf("day", dayOf(0), dayOf(31));
+  const given = { ...bench, groupBy: "workspace" as const, window };
+  for (const workspaceId of WORKSPACES)
+    await loadRows(bench.store, {
+      ...given,
+      meter: "longlived",
+      workspaceId,
+      rows: [[dayOf(3), workspaceId, 60]],
+    });
+  const price = { sku: "long", measure: "longlived" as const, unitPrice: "1" };
+  await createPrices(bench.store, [price, { ...price, fromQuantity: 100 }]);
+  const client = await connectPlain(bench.url);
+  const final = async () =>
+    (await client.query("SELECT bool_and(is_final)::text AS final FROM usage.charge")).rows[0].final;
+  expect(await final()).toBe("true");
+  const { db } = bench.store;
+  await registerWorkspaces(db, { sourceId: bench.sourceId, workspaceIds: [...WORKSPACES, "w3"] });
+  expect(await final()).toBe("true");
+  await ensureScopes(db, {
+    sourceId: bench.sourceId,
+    meter: "longlived",
+    groupings: ["workspace"],
+    strides: ["day"],
+  });
+  expect(await checkCharges(db, bench.sourceId)).toMatchObject({ wrong: 0 });
+  expect(await final()).toBe("false");
 });
 
 test("hours that complete a day while another transaction takes its own figure away are charged", async () => {

@@ -72,6 +72,25 @@ test("deployment usage begins where its own history begins, and is zero only whe
   }
 });
 
+test("it may begin before the traces of its source", async () => {
+  await learnMeter(store.db, {
+    sourceId,
+    meter: "deployments",
+    state: "counted",
+    evidence: "test",
+    startsOn: "2026-01-20",
+  });
+  await load(
+    "user",
+    ["2026-01-20", "2026-02-01"],
+    [["2026-01-20", ADA as string, [3, 2, 60], "ada@example.test"]],
+  );
+  expect(
+    await lines(`SELECT usage_date, dimension_id, ${MEASURES}, max(coverage_status) FROM ${VIEW}
+                 WHERE group_by = 'user' AND usage_date < '2026-02-02' AND workspace_id = '${WORKSPACE}' GROUP BY 1, 2 ORDER BY 1`),
+  ).toEqual([`2026-01-20 ${ADA} 3 2 60 ok`, "2026-02-01 - - - - missing"]);
+});
+
 test("a deployment is no project, whatever its id; users and keys are those of traces", async () => {
   const days = ["2026-03-01", "2026-03-03"] as const;
   await loadRows(store, {

@@ -77,6 +77,38 @@ test("days by workspace and rule are those of the platform, to the last digit", 
   expect(await inViews(bench, "run_rule")).toEqual(inLedger(bench, "run_rule"));
 });
 
+test("each rule is known with its evaluator, what it looks at, and its limit", async () => {
+  const bench = await setupEvaluators();
+  await bench.sync(ALL);
+  const rows = await bench.sql<{ line: string }>(
+    `SELECT concat_ws(' | ', dimension_id, dimension_name, evaluator_id, evaluator_name, project_id, project_name, dataset_id, dataset_name,
+                      trim_scale(weekly_limit_usd)) AS line
+     FROM reporting_detail.dim_resource WHERE group_by = 'run_rule'`,
+  );
+  const used = new Set(ledgerOf(bench).map(({ rule }) => rule.id));
+  const expected = bench.standin.organisation.evaluators.flatMap(({ id, name, rules }) =>
+    rules
+      .filter((rule) => used.has(rule.id))
+      .map((rule) =>
+        [
+          rule.id,
+          rule.name,
+          id,
+          name,
+          rule.project?.id,
+          rule.project?.name,
+          rule.dataset?.id,
+          rule.dataset?.name,
+        ]
+          .concat(rule.limitUsd === null ? [] : String(rule.limitUsd))
+          .filter((one) => one !== undefined)
+          .join(" | "),
+      ),
+  );
+  expect(rows.map(({ line }) => line).sort()).toEqual(expected.sort());
+  expect(rows.length).toBeGreaterThan(2);
+});
+
 test("no spend is stored whose rule is not: a final day is not asked for again", async () => {
   const bench = await setupEvaluators({ workspaces: [0] });
   await bench.sql("ALTER TABLE usage.run_rule ADD CONSTRAINT refused CHECK (evaluator_id IS NULL)");
@@ -107,6 +139,21 @@ test.each(["negative", "not-a-number", "other-day", "day-twice", "group-twice", 
       expect(await inViews(bench, by)).toEqual(inLedger(bench, by));
   },
 );
+
+test("spend of a rule that is not named is that of none, and is not lost", async () => {
+  const bench = await setupEvaluators({ workspaces: [0] });
+  bench.standin.faults.script(fault("no-rule", 1000));
+  await bench.sync(ALL);
+  const spendBy = async (by: By) =>
+    bench.sql(
+      `SELECT ${sumOf("spend_usd")}::text AS spend FROM reporting_detail.fct_other_usage_daily WHERE group_by = '${by}'`,
+    );
+  expect(await spendBy("run_rule")).toEqual(await spendBy("workspace"));
+  const none = await bench.sql(
+    "SELECT DISTINCT dimension_id FROM reporting_detail.fct_other_usage_daily WHERE group_by = 'run_rule' AND dimension_id = '(none)'",
+  );
+  expect(none).toHaveLength(1);
+});
 
 test("totals of longer windows prove the days, and a late change is a restatement", async () => {
   const bench = await setupEvaluators({ days: 45, workspaces: [0] });
@@ -156,4 +203,22 @@ test("the bill names the spend, with no cost: no invoice has it, and it changes 
   expect(await warned("measure=spend_usd&by=workspace")).toBe(1);
   expect(await warned("measure=spend_usd&by=project")).toBe(1);
   expect(await warned("measure=evaluated_traces")).toBe(0);
+});
+
+test("a server without evaluators is asked once; one whose address is the other documented one is read", async () => {
+  const without = await setupEvaluators({ standin: { evaluators: "off" } });
+  await without.sync(ALL);
+  const requested = () => without.standin.requests.recent.filter(({ url }) => url.includes(PATH)).length;
+  const first = requested();
+  expect(first).toBeGreaterThan(0);
+  await without.sync(ALL);
+  expect(requested()).toBe(first);
+
+  const other = await setupEvaluators();
+  other.standin.faults.script({ fault: { kind: "status", status: 404 }, match: { path: PATH }, times: 1 });
+  await other.sync(ALL);
+  const addresses = other.standin.requests.recent.map(({ url }) => url).filter((url) => url.includes(PATH));
+  expect(addresses.filter((url) => !url.startsWith("/api/"))).toHaveLength(1);
+  expect(addresses.length).toBeGreaterThan(2);
+  expect(await inViews(other, "run_rule")).toEqual(inLedger(other, "run_rule"));
 });

@@ -1,10 +1,13 @@
+import { DateTime } from "luxon";
 import { expect, test } from "vitest";
 import { describeReconcile } from "../../../src/app/commands/reconcile.ts";
 import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import { amountOf } from "../../../src/core/domain/usage/amount.ts";
 import { checkTotals } from "../../../src/core/pipeline/proof/check-totals.ts";
+import { closeSources } from "../../../src/features/close/close.ts";
 import type { SandboxHour } from "../../../src/features/standin/engine/sandboxes.ts";
 import { createPrices } from "../../support/charges.ts";
+import { now } from "../../support/clock.ts";
 import { ALL, fault, hoursOf, inLedger, inViews, PATH, setupSandboxes } from "../../support/sandboxes.ts";
 
 test("days by workspace and sandbox are the hours of the platform, added up to the last digit", async () => {
@@ -71,10 +74,38 @@ test("sums by resource prove the days, and one that differs is a finding in its 
   const { resourceId, hour } = hoursOf(bench).find(
     ({ hour }) => hour > bench.today - 20 * DAY_MS,
   ) as SandboxHour;
-  bench.standin.sandboxLedger.contradictions.push({ resourceId, at: hour, measure: "lsu", delta: 250_000 });
+  bench.standin.sandboxLedger.contradictions.push({
+    resourceId,
+    at: hour,
+    measure: "lsu",
+    delta: 250_000,
+  });
   const [first] = (await checkTotals(source, "all")).findings;
   expect(first).toMatchObject({ meter: "sandboxes", measure: "lsu", state: "platform_disagrees" });
   expect((first?.controlTraces ?? 0) - (first?.storedTraces ?? 0)).toBeCloseTo(0.25, 9);
+});
+
+test("a close names what its costs leave out, before and after an import", async () => {
+  const start = DateTime.utc().startOf("month").minus({ months: 1 });
+  const days = Math.ceil((now() - start.toMillis()) / DAY_MS);
+  const bench = await setupSandboxes({ days, workspaces: [0] });
+  await bench.sync(ALL);
+  const month = start.toFormat("yyyy-MM");
+  const by = { name: null, role: "operator", via: "command" } as const;
+  const leftOut = async (withoutCosts = false) => {
+    const order = { period: month, slugs: [], settleAfterMs: 0, withoutCosts, by };
+    const closed = await closeSources(bench.store, order);
+    return closed.map(({ result, withoutCost }) => [result.state, withoutCost]);
+  };
+  // Of no price at all something else is said, and of a close without costs nothing is asked.
+  expect(await leftOut()).toEqual([["open", []]]);
+  const lcu = { sku: "sandbox-lcu", measure: "lcu", unitPrice: "1.5", from: "2020-01-01" } as const;
+  await createPrices(bench.store, [lcu]);
+  expect(await leftOut()).toEqual([["open", ["Traces", "Sandbox storage (LSU)"]]]);
+  expect(await leftOut(true)).toEqual([["open", []]]);
+  const all = { sku: "all", unitPrice: "1", from: "2020-01-01" };
+  await createPrices(bench.store, [lcu, all, { ...lcu, sku: "sandbox-lsu", measure: "lsu" }]);
+  expect(await leftOut()).toEqual([["open", []]]);
 });
 
 test("compute and storage units are charged to the last digit, by workspace, sandbox, bill and FOCUS", async () => {
@@ -132,6 +163,18 @@ test.each([
     expect(await inViews(bench, "sandbox")).toEqual(inLedger(bench, "sandbox"));
   },
 );
+
+test("a first look for sandboxes that broke off is made again over all time", async () => {
+  const bench = await setupSandboxes({ workspaces: [4], days: 45 });
+  bench.standin.faults.script({ fault: { kind: "status", status: 500 }, match: { path: PATH }, times: 3 });
+  await bench.sync(ALL);
+  await bench.passTime();
+  const before = bench.standin.requests.count;
+  await bench.sync(ALL);
+  const urls = bench.standin.requests.recent.slice(before).map(({ url }) => url);
+  const first = new Date(bench.dataStart).toISOString().slice(0, 10);
+  expect(urls.filter((url) => url.includes(`${PATH}costs?start_time=${first}`))).toHaveLength(1);
+});
 
 test("a server without sandboxes is asked once about each workspace, and one whose workspaces have none is told so", async () => {
   const bench = await setupSandboxes({ standin: { sandboxes: "off" } });

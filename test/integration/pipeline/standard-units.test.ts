@@ -5,7 +5,7 @@ import { STANDARD_UNITS } from "../../../src/core/domain/usage/meter.ts";
 import { checkTotals } from "../../../src/core/pipeline/proof/check-totals.ts";
 import type { SandboxHour } from "../../../src/features/standin/engine/sandboxes.ts";
 import { createPrices } from "../../support/charges.ts";
-import { ALL, hoursOf, inLedger, inViews, setupSandboxes } from "../../support/sandboxes.ts";
+import { ALL, fault, hoursOf, inLedger, inViews, setupSandboxes } from "../../support/sandboxes.ts";
 import type { Bench } from "../../support/source.ts";
 
 /** Standard units of sandboxes, which the platform may not give: unknown is not zero. */
@@ -88,6 +88,25 @@ test("a number that goes and comes again is unknown meanwhile, and a final chang
   await equalsLedger(bench);
 });
 
+test("wrong standard units are logged with their place, and cost no other unit", async () => {
+  const bench = await setupSandboxes({ workspaces: [0] });
+  bench.standin.faults.script(fault("standard", 1000));
+  const { run } = await bench.sync(ALL);
+  expect(run.failures).toEqual([]);
+  expect(bench.standin.faults.fired).toBeGreaterThan(0);
+  for (const by of ["workspace", "sandbox"] as const)
+    expect(await inViews(bench, by)).toEqual(inLedger(bench, by));
+  const logged = bench.logs.find(({ code }) => code === "units_refused");
+  expect(logged?.msg).toContain(
+    'items.0.compute_standard_units is "-0.5", not a decimal from 0 on with at most six digits after the point',
+  );
+  const first = hoursOf(bench)[0] as SandboxHour;
+  const row = (await shown(bench, "workspace")).get(
+    `${dayOf(first.hour)} ${first.workspaceId} ${first.workspaceId} storage_standard_units`,
+  );
+  expect(row).toMatchObject({ millionths: null, status: "not_available" });
+});
+
 test("totals differ only where both sides have every number, and prove no standard unit", async () => {
   const bench = await setupSandboxes({ days: 45, workspaces: [0] });
   await bench.sync(ALL);
@@ -156,4 +175,32 @@ test("a SKU charges known days to the last digit, and the bill names what it can
     `SELECT sum("BilledCost") AS cost FROM reporting_detail.focus_1_4_cost_and_usage WHERE "SkuId" = 'csu'`,
   );
   expect(amountOf(focus?.cost ?? "")).toBe(known("compute_standard_units") * 625n);
+});
+
+test("after a day without a number, a volume tier is not certain", async () => {
+  const bench = await setupSandboxes({ days: 9, workspaces: [0] });
+  for (const days of [0, 3]) {
+    const { resourceId, hour: at } = hoursOf(bench).find(
+      ({ hour }) => hour >= bench.dataStart + days * DAY_MS,
+    ) as SandboxHour;
+    bench.standin.sandboxLedger.hide({ resourceId, at, measure: "compute_standard_units" });
+  }
+  await bench.sync(ALL);
+  const tier = { sku: "csu", measure: "compute_standard_units", from: "2020-01-01" } as const;
+  await createPrices(bench.store, [
+    { ...tier, unitPrice: "0" },
+    { ...tier, unitPrice: "1", fromQuantity: 1 },
+  ]);
+  const rows = await bench.sql<{ day: string; final: boolean; known: boolean }>(
+    `SELECT u.usage_date::text AS day, c.is_final AS final,
+            NOT EXISTS (SELECT FROM reporting_detail.fct_other_usage_daily b
+                        WHERE b.group_by = 'workspace' AND b.measure = u.measure AND b.quantity IS NULL
+                          AND b.usage_date < u.usage_date
+                          AND date_trunc('month', b.usage_date) = date_trunc('month', u.usage_date)) AS known
+     FROM reporting_detail.fct_other_usage_daily u
+     JOIN reporting.fct_cost_workspace_daily c USING (usage_date, measure)
+     WHERE u.group_by = 'workspace' AND u.measure = 'compute_standard_units' AND u.is_final ORDER BY 1`,
+  );
+  expect(rows.some(({ known }) => !known)).toBe(true);
+  for (const { final, known } of rows) expect(final).toBe(known);
 });

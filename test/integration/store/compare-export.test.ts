@@ -119,6 +119,41 @@ describe("an export of thousands of keys", () => {
   });
 });
 
+test("a scope that is not final all over the window is not compared, and is said", async () => {
+  const { bundle, sourceId } = await loaded([]);
+  const { store, reader } = bundle;
+  const groupBy = "workspace";
+  const scopes = { sourceId, groupBy, stride: "day", workspaceIds: [WORKSPACE, OTHER] } as const;
+  const [final = 0, provisional = 0] = await scopesOf(store.db, scopes);
+  const load = (workspaceId: string, within = window, settleAfterMs = 0) =>
+    loadRows(store, {
+      sourceId,
+      groupBy,
+      workspaceId,
+      window: within,
+      settleAfterMs,
+      rows: [[new Date(within.start).toISOString(), workspaceId, 5]],
+    });
+  await load(WORKSPACE);
+  const last = { ...window, start: window.end - DAY_MS };
+  await load(OTHER, { ...window, end: last.start });
+  await load(OTHER, last, 10_000 * DAY_MS);
+  const rows: Given[] = [
+    [0, WORKSPACE, 6],
+    [0, OTHER, 6],
+  ];
+  const look = () => compare(bundle, sourceId, () => [rows], { groupBy });
+  expect(await look()).toMatchObject({ outcome: "compared", notFinal: [provisional], open: 1 });
+  const reconciled = async () => {
+    const found = await reader.query<{ id: number }>("SELECT DISTINCT scope_id AS id FROM usage.reconciled");
+    return found.rows.map(({ id }) => id);
+  };
+  expect(await reconciled()).toEqual([final]);
+  await load(OTHER, last);
+  expect(await look()).toMatchObject({ notFinal: [], open: 3 });
+  expect((await reconciled()).sort()).toEqual([final, provisional].sort());
+});
+
 test.each([1, 5_000])(
   "a record that is stored off the grid of its stride is a difference, beside %d rows",
   async (many) => {
@@ -163,6 +198,17 @@ test("an export with more keys than memory holds is summed up correctly", async 
   expect(await kept(bundle)).toEqual([
     { kind: "missing_in_store", n: many - 1, stored: null, exported: many + 1, says: null },
   ]);
+});
+
+test("an export that fails while it is read leaves nothing behind, and the connection stays usable", async () => {
+  const { bundle, sourceId } = await loaded([[bucket(0), "a", 2]]);
+  const broken = compare(bundle, sourceId, function* () {
+    yield Array.from({ length: 5_000 }, (_, i): Given => [0, `id ${i}`, 1]);
+    throw new RangeError("half of it");
+  });
+  await expect(broken).rejects.toThrow("half of it");
+  expect(await kept(bundle)).toEqual([]);
+  expect(await compare(bundle, sourceId, () => [[[0, "a", 2]]])).toMatchObject({ compared: 1, open: 0 });
 });
 
 test("an export that a load overtook in one day of one of its workspaces is outdated for all of them", async () => {

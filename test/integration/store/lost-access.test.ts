@@ -1,12 +1,16 @@
 import { beforeEach, expect, test } from "vitest";
 import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
-import { lostWorkspaces } from "../../../src/core/store/access/withdrawn-zeros.ts";
+import {
+  lostWorkspaces,
+  neverRead,
+  provedByStatistics,
+} from "../../../src/core/store/access/withdrawn-zeros.ts";
 import { noteAccess } from "../../../src/core/store/access/workspace-access.ts";
 import { applyListing } from "../../../src/core/store/access/workspaces.ts";
 import { beginFetch, drawFetchToken, finishFetch } from "../../../src/core/store/work/fetch-ledger.ts";
 import { KEEP_PROOF } from "../../support/by-hand.ts";
 import { poll } from "../../support/poll.ts";
-import { loadRows, type ResponseRow } from "../../support/store.ts";
+import { loadDeploymentRows, loadRows, type ResponseRow } from "../../support/store.ts";
 import { intercepted } from "./model/statements.ts";
 import { FIRST_DAY, type StoreBundle, setupSource } from "./setup.ts";
 
@@ -42,6 +46,9 @@ const name = async (named: readonly string[], isStatistics = false) =>
     isStatistics,
     at: (await drawFetchToken(bundle.store.db)).fetchedAt,
   });
+/** As if no response had ever named or listed any workspace. */
+const forget = () =>
+  rowsOf("UPDATE usage.workspace SET used_before = NULL, readable_at = NULL, readable_since = NULL");
 const rowsOf = async (text: string, values: unknown[] = []) => (await bundle.reader.query(text, values)).rows;
 const shown = async () =>
   (
@@ -52,6 +59,25 @@ const shown = async () =>
     )
   )[0];
 const UNVERIFIED = { traces: null, coverage_status: "unverified", is_final: false };
+const EMPTY = { traces: "0", coverage_status: "empty", is_final: true };
+
+test("usage that is no trace proves access, but no response about traces must name its workspace for ever", async () => {
+  await forget();
+  await loadDeploymentRows(bundle.store, {
+    sourceId: bundle.sourceId,
+    groupBy: "workspace",
+    workspaceId: WORKSPACE,
+    rows: [[`${DAY}T00:00:00Z`, WORKSPACE, [1, 1, 1]]],
+    window: { stride: "day", start: FIRST_DAY, end: FIRST_DAY + DAY_MS },
+  });
+  await load([]);
+  expect(await shown()).toEqual(EMPTY);
+  await rowsOf("UPDATE usage.workspace SET readable_at = readable_at - interval '3 h'");
+  expect(await name([])).toEqual([]);
+  expect(await lostWorkspaces(bundle.store.db)).toEqual([]);
+  expect(await shown()).toEqual(EMPTY);
+});
+
 test("a listing withdraws the zero of a load that has read the proof and is not committed", async () => {
   const [gate, reached] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const loading = intercepted(
@@ -137,4 +163,26 @@ test("a zero withdrawn from a closed month is named, and becomes an adjustment",
   expect(
     await rowsOf("SELECT closed_traces, adjustment_traces, current_traces FROM reporting_detail.fct_close"),
   ).toEqual(Array(2).fill({ closed_traces: "0", adjustment_traces: "180", current_traces: "180" }));
+});
+
+test("zeros of a workspace that no usage ever named rest on its statistics", async () => {
+  const { store, sourceId } = bundle;
+  await forget();
+  await name([WORKSPACE, OTHER], true);
+  await load([]);
+  expect(await provedByStatistics(store.db, sourceId)).toMatchObject([{ workspaceId: WORKSPACE, zeros: 1 }]);
+  await load([[`${DAY}T00:00:00Z`, WORKSPACE, 0]]);
+  expect(await provedByStatistics(store.db, sourceId)).toEqual([]);
+  expect(await name([OTHER], true)).toEqual([]);
+});
+
+test("configured workspaces that nothing ever proved readable are named as never read", async () => {
+  const { store } = bundle;
+  expect(await neverRead(store.db)).toEqual([]);
+  await forget();
+  await list([WORKSPACE, OTHER]);
+  expect(await neverRead(store.db)).toMatchObject([{ workspaceId: WORKSPACE }, { workspaceId: OTHER }]);
+  await name([OTHER], true);
+  await rowsOf("UPDATE usage.source SET workspace_ids = $1", [[OTHER]]);
+  expect(await neverRead(store.db)).toEqual([]);
 });

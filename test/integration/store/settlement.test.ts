@@ -66,6 +66,26 @@ describe("as of", () => {
     );
   });
 
+  test("days without usage are zero by workspace", async () => {
+    await loadRows(store, {
+      sourceId,
+      groupBy: "workspace",
+      workspaceId: WORKSPACE,
+      window: windowOf("day", "2026-03-01", "2026-03-03"),
+      rows: [["2026-03-02", WORKSPACE, 9]],
+    });
+    await letTwoHoursPass();
+    expect(
+      await rows(
+        "SELECT usage_date::text, traces FROM reporting_detail.usage_daily_as_of($1, 'workspace') ORDER BY 1",
+        [iso(now() - HOUR_MS)],
+      ),
+    ).toEqual([
+      { usage_date: "2026-03-01", traces: 0 },
+      { usage_date: "2026-03-02", traces: 9 },
+    ]);
+  });
+
   test.each([
     ["a minute ahead", () => iso(now() + 60_000), /running loads may still change/],
     ["null", () => null, /is null/],
@@ -139,5 +159,11 @@ describe("late changes", () => {
       { age_hours: classOf(hoursToday + 48), traces_moved: 6 },
     ];
     expect(provisional).toMatchObject(expected);
+  });
+
+  test("do not include a bucket that grew because it was not over yet", async () => {
+    await load(day(0), day(-1), [[day(0), PROJECT, 5]], DAY_MS);
+    await load(day(0), day(-1), [[day(0), PROJECT, 7]], DAY_MS);
+    expect(await late()).toEqual([]);
   });
 });

@@ -176,7 +176,7 @@ const MOST_KEYS = 1_000_000;
 /** Accepts every bucket, because a sum does not depend on the platform's grid. */
 const ANY_GRID = { start: 0, end: 8.64e15, stride: "hour" } as const;
 
-async function fetchTotals(source: OpenSource, request: UsageRequest) {
+export async function fetchTotals(source: OpenSource, request: UsageRequest) {
   return fetchUsage(source, { purpose: "reconcile", request }, async ({ fetchToken }) => {
     const response = await addUpUsable(source, request, { grid: ANY_GRID, mostKeys: MOST_KEYS });
     const { records, traces } = response;

@@ -112,6 +112,25 @@ test("a load between check and totals waits, and becomes an adjustment", async (
   );
 });
 
+test("an id that is first seen after the close is an adjustment of its own", async () => {
+  await load();
+  await bench.reconcile({ range: month });
+  await close();
+  const sender = senderOn(bench.standin, WORKSPACE, month.start + 9 * DAY_MS);
+  const { user, key } = sender;
+  if (user === null || key === null) throw new Error("no sender");
+  const added = { ...sender, user: { ...user, id: "00000000-0000-4000-8000-00000000feed" } };
+  bench.standin.ledger.change(added, 4);
+  await load();
+  const rows = await bench.sql(
+    `SELECT closed_traces::integer, adjustment_traces::integer, current_traces::integer
+     FROM reporting_detail.fct_close WHERE group_by = 'user' AND dimension_id = $1`,
+    [added.user.id],
+  );
+  expect(rows).toEqual([{ closed_traces: 0, adjustment_traces: 4, current_traces: 4 }]);
+  expect(await totals()).toMatchObject(Array.from({ length: 4 }, () => ({ adjustment: 4 })));
+});
+
 const changePrice = (unitPrice: string) =>
   createPrices(bench.store, [{ sku: "base", unitPrice, from: "2020-01-01" }]);
 

@@ -110,6 +110,36 @@ test("a server that refuses the future yields hours up to now and whole days, wi
   expect(refused.length).toBe(0);
 });
 
+test("a day that is not loaded itself is the sum of its hours, counted once", async () => {
+  const bench = await setup({ workspaces: [0, 1], hourlyForMs: 3 * DAY_MS });
+  bench.standin.faults.script({
+    fault: { kind: "stride" },
+    times: 1,
+    match: { path: "granular-usage", query: { group_by: "project" } },
+  });
+  const { run } = await bench.fetch({
+    wanted: [{ stride: "day", range: { start: bench.dataStart, end: bench.today } }],
+    reprocess: "missing",
+  });
+  expect(run.failures).toEqual([]);
+  const { failures } = await dump(bench);
+  expect(failures).toHaveLength(1);
+  expect(failures[0]).toMatch(/^project day .* failed stride_differs/);
+  const stored = await inStore(bench);
+  const byHour = [...stored].filter(([key]) => key.split(" ")[1] === "hour");
+  expect(byHour.length).toBeGreaterThan(0);
+  expect(new Set(byHour.map(([key]) => key.split(" ")[0]))).toEqual(new Set(["project"]));
+  await expectDailyViews(bench, bench.today);
+
+  await bench.sync();
+  await expectDailyViews(bench);
+  await bench.passTime();
+  await bench.sync();
+  expect((await dump(bench)).failures).toEqual([]);
+  await expectDailyViews(bench);
+  expect(await wrongFigures(bench)).toEqual([]);
+});
+
 test.each(["window", "epoch"] as const)("every stride on a server that aligns to the %s", async (align) => {
   const start = Date.UTC(2022, 5, 15);
   const days = Math.floor(now() / DAY_MS) - start / DAY_MS;

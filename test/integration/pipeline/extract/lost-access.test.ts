@@ -97,6 +97,47 @@ test.each(["without statistics", "with statistics of another workspace"])(
   },
 );
 
+test("zeros since the last own statistics are withdrawn if the next ones are refused", async () => {
+  const bench = await setup();
+  const source = await bench.open();
+  const tasks = await planSource(source, {
+    wanted: [{ stride: "day", range: { start: bench.dataStart, end: bench.today } }],
+    reprocess: "missing",
+  });
+  await runInline({ ...source, access: { ...source.access, confirm: async () => {} } }, tasks);
+  expect((await figures(bench, IDLE)).slice(0, 6).map(({ traces }) => traces)).toEqual([0, 0, 0, 0, 0, 0]);
+  bench.standin.access.listsUnreadable = true;
+  setReadable(bench.standin, IDLE, false);
+  await bench.open();
+  expect((await figures(bench, IDLE)).slice(0, 6)).toMatchObject(Array.from({ length: 6 }, () => UNVERIFIED));
+  expect(await bench.sql("SELECT external_id FROM usage.lost_workspace")).toEqual([
+    { external_id: workspaceAt(bench.standin, IDLE).id },
+  ]);
+});
+
+test("if usage contradicts the statistics of a workspace, every zero that rests on them is loaded again", async () => {
+  const bench = await setup();
+  // The statistics can be read, and usage cannot: what such a server does is not documented.
+  const unread = workspaceAt(bench.standin, 1);
+  const proxy = await startProxy(bench.standin.url, ({ url, text }) => {
+    if (!url.pathname.endsWith("/granular-usage")) return undefined;
+    const response = JSON.parse(text) as { usage: { dimensions: { workspace_id?: string } }[] };
+    const isAlone = url.searchParams.getAll("workspace_ids").join() === unread.id;
+    const left = response.usage.filter(({ dimensions }) => !isAlone && dimensions.workspace_id !== unread.id);
+    return JSON.stringify({ ...response, usage: left });
+  });
+  await bench.sync({ baseUrl: proxy.url });
+  expect(await figures(bench, 1)).toMatchObject(Array.from({ length: 7 }, () => ({ traces: 0 })));
+
+  await bench.sync();
+  expect(await wrongFigures(bench)).toEqual([]);
+  expect((await figures(bench, 1)).filter(({ is_final }) => is_final)).toHaveLength(3);
+  expect(await bench.sql("SELECT * FROM usage.failure")).toEqual([]);
+  expect(bench.logs.filter(({ code }) => code === "zeros_invalidated")).toMatchObject([
+    { workspaceIds: [unread.id] },
+  ]);
+});
+
 test("access lost before the second fetch of an emptied window deletes nothing", async () => {
   const bench = await setup({ workspaces: [0, 1] });
   await bench.sync();

@@ -89,6 +89,24 @@ test("a task that was not loaded, or only in part, is fetched whole", async () =
   expect(await bench.tasks()).toEqual([]);
 });
 
+test("a task of two workspaces, of which one was loaded, is fetched whole", async () => {
+  const bench = await setup({ workspaces: [0, 1] });
+  const source = await bench.open();
+  const { store, sourceId } = source;
+  const range = { start: bench.dataStart, end: bench.dataStart + 2 * DAY_MS };
+  const tasks = await planSource(source, { wanted: [{ stride: "day", range }], reprocess: "all" });
+  const both = tasks.find(({ members }) => members.length === 2);
+  if (both === undefined) throw new Error("no task of two workspaces");
+  await createTasks(store.db, { sourceId, tasks: [both] });
+  await extractTask(source, { ...both, members: both.members.slice(0, 1) });
+  const [ticket] = await store.transaction(({ db }) => takeTasksToQueue(db, { sourceId, most: 1 }));
+  if (ticket === undefined) throw new Error("nothing to feed");
+  expect(await workMessage(source, { ...ticket, isLastAttempt: false })).toMatchObject({
+    outcome: "loaded",
+    requests: 1,
+  });
+});
+
 test.each([
   ["the ledger of fetches", "UPDATE ON usage.fetch"],
   ["the task's row", "DELETE ON usage.fetch_task"],
@@ -105,6 +123,14 @@ test.each([
   await bench.sql(`DROP TRIGGER refuse ON ${write.split(" ON ")[1]}`);
   expect(await bench.work()).toMatchObject({ outcome: "loaded_already" });
   expect(await bench.tasks()).toEqual([]);
+});
+
+test("a load from before the task was entered does not count", async () => {
+  const bench = await setupTask();
+  await extractTask(bench.source, bench.planned);
+  await bench.sql("UPDATE usage.fetch_task SET created_at = now()");
+  await bench.claimAndDie(async () => {});
+  expect(await bench.work()).toMatchObject({ outcome: "loaded", requests: 1 });
 });
 
 /** More often than a task may be taken without being handed back. */

@@ -52,6 +52,20 @@ describe("without a stride", () => {
       expect(result[list], list).toEqual(strides.flatMap((one) => [...one[list]]));
   });
 
+  test("a repair counts the differences that it asked about, and those that it could not stay", async () => {
+    const bench = await setup({ workspaces: [0], hourlyForMs: STRIDE_MS.hour });
+    await bench.sync();
+    bench.standin.ledger.change(senderOn(bench.standin, 0, bench.today - 5 * DAY_MS), 9);
+    expect(await bench.reconcile()).toMatchObject({ open: 4 });
+    await bench.sql(
+      "UPDATE usage.coverage SET final = false WHERE scope_id IN (SELECT scope_id FROM usage.trace_scope WHERE group_by = 'user')",
+    );
+    expect(await bench.reconcile({ repair: true })).toMatchObject({
+      open: 1,
+      repaired: { differences: 3, mended: 3, withdrawn: 0 },
+    });
+  });
+
   test("strides that were not compared are named, with the differences that are left in them", async () => {
     const bench = await setup({ workspaces: [0], hourlyForMs: 5 * DAY_MS });
     await bench.sync();
@@ -66,5 +80,20 @@ describe("without a stride", () => {
     const range = { start: bench.today - 5 * DAY_MS, end: bench.today - 4 * DAY_MS };
     await bench.sql("UPDATE usage.coverage SET final = false");
     expect(await bench.reconcile({ stride: "hour", range })).toMatchObject({ windows: 0, open: 4 });
+  });
+
+  test("hours that the server does not have are listed as not available", async () => {
+    const bench = await setup({
+      workspaces: [0],
+      hourlyForMs: 3 * DAY_MS,
+      standin: { contract: "day-granular" },
+    });
+    await bench.sync();
+    const result = await bench.reconcile(EVERY);
+    expect(result).toMatchObject({ failures: [], requests: 4 });
+    const [day, hour] = result.strides;
+    expect(day?.notCompared).toEqual({ provisional: 12, failed: 0, missing: 0, notKept: 0, notAvailable: 0 });
+    expect(hour).toMatchObject({ stride: "hour", windows: 0, notCompared: { missing: 0, failed: 0 } });
+    expect(hour?.notCompared.notAvailable).toBeGreaterThan(4 * 71);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeReconcile } from "../../../../src/app/commands/reconcile.ts";
+import { describeReconcile, exitOfReconcile } from "../../../../src/app/commands/reconcile.ts";
 import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
 import { GROUPINGS } from "../../../../src/core/domain/usage/record.ts";
 import { EVERYTHING, setupMeters } from "../../../support/meters.ts";
@@ -129,4 +129,48 @@ test("what is not loaded of a kind is not compared, and is said so where it was 
   expect(describeReconcile(requested)).toMatch(
     /^not compared: deployment usage, stride day, 24 daily figures: not available/m,
   );
+});
+
+test("buckets that nobody keeps are named, and a command that compared nothing else does not end with 0", async () => {
+  const bench = await setupMeters({ workspaces: [0] });
+  await bench.sync(EVERYTHING);
+  const days = await bench.reconcile({ meter: "deployments" }, EVERYTHING);
+  expect([days.windows > 0, exitOfReconcile(days)]).toEqual([true, 0]);
+  const young = { start: bench.today, end: bench.today + DAY_MS };
+  const waiting = await bench.reconcile({ meter: "deployments", range: young }, EVERYTHING);
+  expect([waiting.windows, exitOfReconcile(waiting)]).toEqual([0, 0]);
+  for (const [meter, stride] of [
+    ["deployments", "hour"],
+    ["longlived", "hour"],
+    ["deployments", "week"],
+    ["traces", "month"],
+  ] as const) {
+    const none = await bench.reconcile({ meter, stride }, EVERYTHING);
+    expect([none.windows, exitOfReconcile(none)], `${meter} ${stride}`).toEqual([0, 3]);
+    const said = describeReconcile(none);
+    expect(said).toContain("so nothing is proved");
+    expect(said).toMatch(
+      new RegExp(`^not compared: .*stride ${stride}, [\\d,]+ \\w+ figures: not kept`, "m"),
+    );
+    expect(said).toMatch(/^not compared: deployment usage, stride day\. Run reconcile with .* --stride day/m);
+  }
+});
+
+test("an export that the key may not read, of other usage alone, keeps nothing else from being compared", async () => {
+  const bench = await setupMeters();
+  await bench.sync(EVERYTHING);
+  bench.standin.faults.script({
+    fault: { kind: "status", status: 403 },
+    times: 1000,
+    match: { path: "export", query: { trace_tier: "longlived" } },
+  });
+  const { strides, failures } = await bench.reconcile({ groupings: ["project"] }, EVERYTHING);
+  const compared = strides.map(({ meter, compared: records }) => [meter, records > 0]);
+  expect(compared).toEqual([
+    ["traces", true],
+    ["longlived", false],
+    ["deployments", true],
+  ]);
+  expect(failures.map(({ code }) => code)).toContain("forbidden");
+  expect(await bench.sql("SELECT FROM usage.source WHERE refused_at IS NOT NULL")).toEqual([]);
 });

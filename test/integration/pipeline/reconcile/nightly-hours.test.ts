@@ -1,8 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { DAY_MS } from "../../../../src/core/domain/time/stride.ts";
+import { pruneLedgers } from "../../../../src/core/pipeline/upkeep.ts";
+import { sourceStatuses } from "../../../../src/core/store/activity/overview.ts";
 import { hoursDue } from "../../../../src/core/store/proof/days-due.ts";
 import { senderOn, setup } from "../../../support/source.ts";
-import { night, wrong } from "./bench.ts";
+import { DAYS, night, wrong } from "./bench.ts";
 
 describe("hours", () => {
   test("are reconciled once, and again where their day was restated", async () => {
@@ -44,6 +46,19 @@ describe("hours", () => {
     await bench.fetch({ wanted, reprocess: "all", groupings: ["user"] });
     expect((await owed()).map(({ day }) => day)).toEqual([at]);
   });
+
+  test("that are older than USAGE_HOURLY_FOR are compared again where their day was restated", async () => {
+    const bench = await setup({ workspaces: [0], days: 20, hourlyForMs: 19 * DAY_MS });
+    await bench.sync();
+    await night(bench);
+    const how = { settings: { hourlyForMs: 9 * DAY_MS } };
+    expect((await night(bench, DAYS, how)).sent).toEqual({ "reconcile day": 4 });
+    bench.standin.ledger.change(senderOn(bench.standin, 0, bench.today - 15 * DAY_MS), 7);
+    expect(await night(bench, DAYS, how)).toMatchObject({ left: 0, mended: 8 });
+    const kept = { start: bench.today - 19 * DAY_MS, end: bench.today - 3 * DAY_MS };
+    expect(await wrong(bench, "hour", kept)).toEqual([]);
+    expect((await night(bench, DAYS, how)).sent).toEqual({ "reconcile day": 4 });
+  });
 });
 
 describe("a difference in hours", () => {
@@ -65,5 +80,19 @@ describe("a difference in hours", () => {
         "SELECT state, count(*)::integer AS n FROM reporting_detail.usage_reconciliation WHERE stride = 'hour' GROUP BY 1",
       ),
     ).toEqual([{ state: "repaired", n: 4 }]);
+  });
+
+  test("that are dropped ends as just that", async () => {
+    const bench = await found();
+    await bench.sql("UPDATE usage.coverage SET fetched_at = fetched_at - interval '30 days'");
+    const prune = (keepHours: number) =>
+      pruneLedgers(bench.store, { sourceId: 1, keepDays: 400, keepHours, userEmail: "keep" });
+    const states = () =>
+      bench.sql("SELECT state, count(*)::integer AS n FROM reporting_detail.usage_reconciliation GROUP BY 1");
+    await prune(18 * 24);
+    expect(await states()).toEqual([{ state: "open", n: 4 }]);
+    await prune(10 * 24);
+    expect(await states()).toEqual([{ state: "hours_dropped", n: 4 }]);
+    expect((await sourceStatuses(bench.store.db))[0]?.openDifferences).toBe(0);
   });
 });

@@ -23,6 +23,20 @@ describe("months", () => {
     expect((await night(bench, 4)).sent).toEqual({ "reconcile day": 4 });
   });
 
+  test("that were reconciled before they were final are reconciled once more", async () => {
+    const bench = await months();
+    await night(bench, 4);
+    const monthStart = new Date(bench.today);
+    const final = Date.UTC(monthStart.getUTCFullYear(), monthStart.getUTCMonth() - 1, 1) + 4 * DAY_MS;
+    // As if the last pass over them had been a day too early.
+    await bench.sql("UPDATE usage.reconciled SET reconciled_at = $1 WHERE period_start < $1", [
+      new Date(final - DAY_MS),
+    ]);
+    const again = await night(bench, 4);
+    expect(again.sent["reconcile day"]).toBeGreaterThan(4);
+    expect((await night(bench, 4)).sent).toEqual({ "reconcile day": 4 });
+  });
+
   test("with a restated day stay unproved when the restatement is pruned", async () => {
     const bench = await months();
     await night(bench, 4);

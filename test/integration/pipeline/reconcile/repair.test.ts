@@ -157,6 +157,17 @@ test("only mismatching days are fetched again, in the fewest windows", async () 
   }
 });
 
+test("a mismatching week is fetched again in a window of its tier", async () => {
+  const bench = await setup({ workspaces: [0], days: 80, hourlyForMs: 0 });
+  const WEEK = 7 * DAY_MS;
+  const end = Math.floor((bench.today - 4 * DAY_MS) / WEEK) * WEEK;
+  const range = { start: end - 8 * WEEK, end };
+  await bench.fetch({ wanted: [{ stride: "week", range }], reprocess: "missing", groupings: ["project"] });
+  bench.standin.ledger.change(senderOn(bench.standin, 0, end - 2 * DAY_MS), 4);
+  const result = await bench.reconcile({ ...REPAIR, stride: "week" });
+  expect(result).toMatchObject({ open: 0, failures: [], repaired: { differences: 1, mended: 1 } });
+});
+
 test("an export without a proven end repairs what it holds, and nothing counts as reconciled", async () => {
   const bench = await setup({ workspaces: [0], standin: { framing: "close", compress: false } });
   await bench.sync();

@@ -1,10 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { UsageError } from "../../../../src/core/base/errors.ts";
-import { createA2aClient } from "../../../../src/features/agents/a2a.ts";
-import { agentServer, drip, eventOf, events, json } from "../../../support/agent-server.ts";
-import { poll } from "../../../support/poll.ts";
+import { agentServer, eventOf } from "../../../support/agent-server.ts";
 import { rejection } from "../../core/platform/http/raw-server.ts";
-import { deploymentOf, httpOf, refused, setup } from "./clients.ts";
+import { deploymentOf, refused, setup } from "./clients.ts";
 
 const message = { assistantId: "agent", text: "hello" };
 const NOBODY = "00000000-0000-4000-8000-000000000000";
@@ -93,68 +91,6 @@ describe("a conversation with a live server", () => {
       expect(standin.requests.count).toBe(0);
     },
   );
-});
-
-describe("the names of methods", () => {
-  const methodsOf = async (card: unknown, status = 200) => {
-    const server = await agentServer(
-      (response, requested) => {
-        if (requested.method === "GET") return json(response, card, status);
-        if (requested.text.includes("tream")) return events(response, requested, [bare()]);
-        return json(response, { jsonrpc: "2.0", id: requested.id, result: bare() });
-      },
-      { hasCard: true },
-    );
-    const { a2a } = deploymentOf(server.url);
-    await a2a.send(message);
-    for await (const _event of a2a.stream(message));
-    await a2a.task({ assistantId: "agent", taskId: "t" });
-    const sent = server.requests
-      .filter(({ method }) => method === "POST")
-      .map(({ text }) => JSON.parse(text));
-    expect(server.requests.filter(({ method }) => method === "GET")).toHaveLength(1);
-    return sent;
-  };
-  const V03 = ["message/send", "message/stream", "tasks/get"];
-  const V1 = ["SendMessage", "SendStreamingMessage", "GetTask"];
-  const listing = (...supportedInterfaces: unknown[]) => ({ name: "a", supportedInterfaces });
-  const jsonRpc = (protocolVersion: unknown, protocolBinding: unknown = "JSONRPC") => ({
-    url: "https://elsewhere.example/a2a",
-    protocolBinding,
-    protocolVersion,
-  });
-
-  test.each([
-    ["no list", { name: "a" }, V03],
-    ["1.0 beside 0.3", listing(jsonRpc("0.3.0"), jsonRpc("1.0")), V1],
-    ["1.0 over gRPC alone", listing(jsonRpc("1.0", "GRPC")), V03],
-    ["a card that is none", ["1.0"], V03],
-  ])("are those that the card lists: %s", async (_what, card, names) => {
-    expect((await methodsOf(card)).map(({ method }) => method)).toEqual(names);
-  });
-
-  test("a card that drips or hangs does not hold the message", async () => {
-    for (const respond of [drip, () => {}]) {
-      const stop = new AbortController();
-      const server = await agentServer(
-        (response, { method, id }) => {
-          if (method === "GET") respond(response);
-          else json(response, { jsonrpc: "2.0", id, result: { ...bare(), kind: "task" } });
-        },
-        { hasCard: true },
-      );
-      const sent = (by: string) => server.requests.filter(({ method }) => method === by).length;
-      expect((await createA2aClient(httpOf(server.url), { cardMs: 50 }).send(message)).reply).toBe("hi");
-      expect(sent("POST")).toBe(1);
-      const cards = sent("GET");
-      const waiting = createA2aClient(httpOf(server.url)).send(message, { signal: stop.signal });
-      await Promise.all([
-        expect(waiting).rejects.toThrow("stop"),
-        poll(() => sent("GET") > cards).then(() => stop.abort(new Error("stop"))),
-      ]);
-      expect(sent("POST")).toBe(1);
-    }
-  });
 });
 
 const bare = (more: object = {}) => ({

@@ -99,6 +99,28 @@ describe("the totals of a month", () => {
     }
   });
 
+  test("take their name from any part that has one, and list workspaces in order", () => {
+    const [unnamed, named] = [
+      reading({ end: MIDDLE, metricName: null }),
+      reading({ start: MIDDLE, workspaces: new Map([["b", 12]]) }),
+    ];
+    expect(outcomes([unnamed, named], ["c", "a", "0"])).toEqual([
+      "all 24 sum_of_workspaces",
+      "0 0 comparable",
+      "a 12 comparable",
+      "b 12 comparable",
+      "c 0 comparable",
+    ]);
+    // Nothing is known of what this counts, so no workspace has 0 of it.
+    const [whole, ...rest] = totalsOfMonth([unnamed], { month, known: ["a", "b"] });
+    expect(whole).toMatchObject({ metricName: null, meter: null, unusable: "unknown_metric" });
+    expect(rest.map(({ workspaceId, metricId, unusable }) => [workspaceId, metricId, unusable])).toEqual([
+      ["a", "m", "unknown_metric"],
+      [null, "", "no_metric"],
+      [null, "", "no_metric"],
+    ]);
+  });
+
   test("say why they cannot be compared, and are kept all the same", () => {
     expect(outcomes([reading({ end: MIDDLE })])[1]).toBe("a 12 other_period");
     expect(outcomes([reading({ start: MIDDLE, end: month.end + 1 })])[1]).toBe("a 12 other_period");

@@ -75,6 +75,14 @@ describe("a response's records", () => {
     );
   });
 
+  test("may be more than a first block holds", () => {
+    const records = Array.from({ length: 5_000 }, (_, i) => record(i % 10, i, { dimensionId: `u${i >> 1}` }));
+    const rows = rowsOf(collect(records));
+    expect(rows).toHaveLength(5_000);
+    expect(rows[4_999]).toEqual([2_499, 9, 4_999]);
+    expect(rows[1_024]).toEqual([512, 4, 1_024]);
+  });
+
   test("without a bucket have the window's only one", () => {
     const window = { start: START + DAY_MS, end: START + 2 * DAY_MS, stride: "day" as const };
     const collector = collect([record(0, 4, { bucketStart: null })], { window });
@@ -186,6 +194,20 @@ describe("a response without an end takes bounded memory: it is refused", () => 
     expect(collector.keys).toHaveLength(keys);
     const names = collector.keys.reduce((sum, key) => sum + key.names.length, 0);
     expect(names).toBeLessThanOrEqual(most + 1);
+  });
+
+  test("with more names of one id than are searched in good time", () => {
+    const collector = new ResponseCollector(requested);
+    for (let i = 0; i < 3_000; i++) collector.add([record(0, 1, { dimensionName: `n${i}` })]);
+    expect(collector.problem("day")?.code).toBe("ids_too_many");
+    expect(collector.keys[0]?.names.length).toBeLessThan(1_100);
+  });
+
+  test("also after another problem, and in another stride", () => {
+    const misplaced = record(0, 1, { bucketStart: START + 1 });
+    const collector = fill((i) => ({ dimensionId: `u${i}` }), [misplaced]);
+    expect(collector.keys).toHaveLength(most + 1);
+    expect(collector.problem("hour")?.code).toBe("ids_too_many");
   });
 
   test("not with the most that is read", () => {

@@ -59,6 +59,33 @@ describe("An export read with csv-parse", () => {
     ]);
   });
 
+  it("finds its columns by name, in any order, and ignores others", async () => {
+    const rows = await read(
+      `Traces,New,Project Name,Time Bucket End,Project ID,Time Bucket Start\n5,x,N,2026-01-06T00:00:00Z,P,2026-01-05T00:00:00Z\n`,
+    );
+    expect(rows).toMatchObject([
+      {
+        bucketStart: START,
+        bucketEnd: END,
+        dimensionId: "P",
+        dimensionName: "N",
+        traces: 5,
+        workspaceId: null,
+      },
+    ]);
+  });
+
+  it("may have CRLF, LF, a byte order mark, empty lines and quotes, and has correct lines", async () => {
+    const body = `\u{FEFF}${COLUMNS}\r\n${project('"P,1"', '"a ""b""\r\n漢\nc"', 1)}\r\n\r\n${project("P2", "x", 2)}\n${project("P3", "y", 3)}\r\n`;
+    const expected = [
+      { dimensionId: "P,1", dimensionName: 'a "b"\r\n漢\nc', traces: 1, line: 2 },
+      { dimensionId: "P2", traces: 2, line: 6 },
+      { dimensionId: "P3", traces: 3, line: 7 },
+    ];
+    expect(await read(body)).toMatchObject(expected);
+    expect(await read(Array.from(Buffer.from(body), (byte) => Buffer.from([byte])))).toMatchObject(expected);
+  });
+
   it.each([
     ["\t=1+1", "=1+1"],
     ["\t+1", "+1"],
@@ -75,6 +102,10 @@ describe("An export read with csv-parse", () => {
       dimensionId: name,
       dimensionName: name,
     });
+  });
+
+  it.each(["0", "9007199254740991"])("may have %s traces", async (traces) => {
+    expect((await read(HEADER + project("P", "n", traces)))[0]?.traces).toBe(Number(traces));
   });
 
   it("may have a row without a bucket, but not with half a bucket", async () => {
@@ -130,6 +161,13 @@ describe("An export read with csv-parse", () => {
     expect(await read(HEADER, { proved: false })).toEqual([]);
     for (const body of ["", "\n", "\r\n\r\n"])
       expect(await refusal(body)).toMatchObject({ code: "response_cut" });
+  });
+
+  it("is refused as cut with half a row at the end", async () => {
+    const whole = `${HEADER}${project("P1", "a", 1)}\n`;
+    expect(await refusal(`${whole}${DAY},,,P2`)).toMatchObject({ code: "response_cut" });
+    expect(await refusal(`${whole}${DAY},,,"P2`)).toMatchObject({ code: "response_cut" });
+    expect(await refusal(`${whole}${DAY},,,"P2\n`)).toMatchObject({ code: "response_cut" });
   });
 
   it("yields only whole rows of any beginning of an unproved body, or is refused as cut", async () => {

@@ -57,6 +57,12 @@ describe("fromWireRecord", () => {
     }
   });
 
+  it("keeps ids and names exactly, with blanks and case", () => {
+    const odd = { project_id: ` ${UPPER}`, project_name: " Name " };
+    expect(read({ dimensions: odd })).toMatchObject({ dimensionId: odd.project_id, dimensionName: " Name " });
+    expect(read({ dimensions: { project_id: "AB" } }).dimensionId).toBe("AB");
+  });
+
   it.each([0, -0, 1, Number.MAX_SAFE_INTEGER])("takes %d traces", (traces) => {
     expect(read({ dimensions: {}, traces }).traces).toBe(Math.abs(traces));
   });
@@ -70,6 +76,13 @@ describe("fromWireRecord", () => {
       expect(found.message).not.toContain("example.com");
     },
   );
+
+  it("shows only the field that it refuses", () => {
+    const found = catchFrom(() => read({ dimensions: [{ user_email: "a@example.com" }] }));
+    expect(found.message).toContain("usage[7].dimensions = an array");
+    const long = catchFrom(() => read({ dimensions: {}, traces: "x".repeat(500) }));
+    expect(long.message.length).toBeLessThan(200);
+  });
 
   it.each([
     ["2026-01-05T00:00:00Z", 0],
