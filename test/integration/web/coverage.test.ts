@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { DAY_MS, floorToGrid } from "../../../src/core/domain/time/stride.ts";
 import { scopesOf } from "../../../src/core/store/catalog/scopes.ts";
 import type { Standin } from "../../../src/features/standin/server.ts";
+import { createPrices } from "../../support/charges.ts";
 import { type PagesBench, setupPages } from "../../support/pages.ts";
 import { connect } from "../../support/reporting.ts";
 import { share } from "../../support/share.ts";
@@ -124,6 +125,28 @@ test("a gap that another dimension shares is one, and a workspace that has all f
   const page = await pages.read("/coverage");
   expect(page.form("Retry")).toMatchObject({ from: day(-2), to: day(0), workspace: A, group_by: "user" });
   expect(page.buttons.filter((one) => one === "Retry")).toHaveLength(1);
+});
+
+test("a gap says what the bill does not divide, or about what it lacks", async () => {
+  const { pages, store, sourceId, day } = await setupCoverage();
+  const [before, missing] = [`${day(-10)}T00:00:00Z`, `${day(-2)}T00:00:00Z`];
+  for (const groupBy of ["workspace", "project", "user", "api_key"] as const)
+    for (const workspaceId of [A, B]) {
+      const id = groupBy === "workspace" ? workspaceId : "u";
+      const isShort = workspaceId === B || groupBy === "user";
+      await loadRows(store, {
+        ...{ sourceId, groupBy, workspaceId },
+        window: windowOf("day", day(-40), isShort ? day(-2) : day(0)),
+        rows: [[before, id, 3], ...(isShort ? [] : [[missing, id, 40] as const])],
+      });
+    }
+  await createPrices(store, [{ unitPrice: "0.25" }]);
+  const { text } = await pages.read("/coverage");
+  // Of A, 40 traces are known by workspace. Of B, nothing is: two days like the one before with usage.
+  expect(
+    [(40 * 0.25).toFixed(2), (2 * 3 * 0.25).toFixed(2)].map((one) => text.includes(`${one} USD`)),
+  ).toEqual([true, true]);
+  expect(text.match(/[\d.]+ USD/g)).toHaveLength(2);
 });
 
 test("a day of the calendar says the worst of all workspaces, and a gap leads to its reason in one click", async () => {
