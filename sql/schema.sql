@@ -1960,7 +1960,9 @@ CREATE TRIGGER failure_updated AFTER UPDATE ON usage.failure REFERENCING OLD TAB
 --   final_traces bigint,
 --   used_percent numeric(9,2),
 --   reached_on date,
---   read_at timestamp with time zone
+--   read_at timestamp with time zone,
+--   workspaces_not_loaded integer,
+--   traces_not_loaded bigint
 -- )
 
 -- VIEW reporting_detail.usage_month_to_date (
@@ -3812,12 +3814,14 @@ COMMENT ON COLUMN reporting_detail.usage_limit.limit_value IS 'Most traces that 
 COMMENT ON COLUMN reporting_detail.usage_limit.is_rejecting IS 'Whether the platform rejected traces of the workspace because of this limit when the limit was read.';
 COMMENT ON COLUMN reporting_detail.usage_limit.month_start IS 'First day of the current calendar month (UTC). It is inferred that limits count by calendar month.';
 COMMENT ON COLUMN reporting_detail.usage_limit.traces_loaded IS 'Loaded traces of the limit''s kind in the month, those of provisional days too. Days that are not loaded are left out, so the true number may be larger. Null: the kind is not loaded.';
-COMMENT ON COLUMN reporting_detail.usage_limit.is_complete IS 'Whether every day of the month that has ended is loaded.';
+COMMENT ON COLUMN reporting_detail.usage_limit.is_complete IS 'Whether every day of the month that has ended is loaded, and no workspace that the limit counts is left out.';
 COMMENT ON COLUMN reporting_detail.usage_limit.days_final IS 'Days of the month that are final in every workspace of the limit.';
 COMMENT ON COLUMN reporting_detail.usage_limit.final_traces IS 'Traces of these final days. Null: no day is final yet.';
 COMMENT ON COLUMN reporting_detail.usage_limit.used_percent IS 'traces_loaded in percent of limit_value, rounded down. Null: no limit, or its usage is not known. Does not add up.';
-COMMENT ON COLUMN reporting_detail.usage_limit.reached_on IS 'UTC day of this month on which the limit is reached at the average pace of the final days, whatever the weekday. Null: it is already reached, it is not reached this month at this pace, or no pace is known.';
+COMMENT ON COLUMN reporting_detail.usage_limit.reached_on IS 'UTC day of this month on which the limit is reached at the average pace of the final days, whatever the weekday, and of traces_not_loaded. Null: it is already reached, it is not reached this month at this pace, or no pace is known.';
 COMMENT ON COLUMN reporting_detail.usage_limit.read_at IS 'When this was last read from the platform.';
+COMMENT ON COLUMN reporting_detail.usage_limit.workspaces_not_loaded IS 'Workspaces that a limit of the organization counts and no sync loads, by the platform or the billing provider.';
+COMMENT ON COLUMN reporting_detail.usage_limit.traces_not_loaded IS 'Traces of these workspaces in a month: the larger of the last and the current month. They are in no other column.';
 COMMENT ON VIEW reporting_detail.usage_month_to_date IS 'How many traces this month has so far, compared with the same days of the last month, by workspace. Grain: source x workspace, in the current UTC calendar month (key: source_id, workspace_id). It also estimates the whole month, and has no costs. Traces add up over workspaces. A figure is null if a day that it needs is not loaded.';
 COMMENT ON COLUMN reporting_detail.usage_month_to_date.source_id IS 'Slug of the source, the platform organization that usage is read from. With a single source: default.';
 COMMENT ON COLUMN reporting_detail.usage_month_to_date.workspace_id IS 'The platform''s id of the workspace.';

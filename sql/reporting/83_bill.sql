@@ -34,24 +34,25 @@ CALL usage.comment_columns('{reporting_detail.usage_provider_total}',
 -- limit. The pace is that of final days, so a month without a final day, or in which the data starts, has no pace.
 CREATE OR REPLACE VIEW reporting_detail.usage_limit AS
 SELECT l.source_id, l.workspace_id, l.workspace_name, l.limit_type, l.limit_value, l.is_rejecting, l.month_start,
-       u.traces_loaded, u.is_complete, u.days_final, u.final_traces,
+       u.traces_loaded, u.is_complete AND coalesce(n.workspaces, 0) = 0 AS is_complete, u.days_final, u.final_traces,
        -- Rounded down: 99.999 percent have not reached the limit.
        (CASE WHEN u.traces_loaded IS NULL THEN NULL
              WHEN l.limit_value > 0 THEN least(trunc(u.traces_loaded * 100.0 / l.limit_value, 2), 9999999.99)
              WHEN l.limit_value = 0 THEN 100 END)::numeric(9, 2) AS used_percent,
        CASE WHEN l.data_start <= l.month_start AND u.traces_loaded < l.limit_value AND u.final_traces > 0
-              AND ceil(l.limit_value::numeric * u.days_final / u.final_traces) <= l.next_start - l.month_start
+              AND p.days <= l.next_start - l.month_start
             -- Not before today: the remaining usage of the month cannot be in the past.
-            THEN greatest(l.month_start + ceil(l.limit_value::numeric * u.days_final / u.final_traces)::integer - 1,
-                l.today)
+            THEN greatest(l.month_start + p.days::integer - 1, l.today)
        END AS reached_on,
-       l.read_at
+       l.read_at, coalesce(n.workspaces, 0) AS workspaces_not_loaded,
+       coalesce(n.traces, 0)::bigint AS traces_not_loaded
 FROM (
   SELECT src.slug AS source_id, src.source_id AS source, src.data_start, l.workspace,
          CASE l.workspace WHEN '' THEN '(all)' ELSE usage.shown_id(l.workspace) END AS workspace_id,
          w.dimension_name AS workspace_name, l.limit_type, l.limit_value, l.is_rejecting, l.read_at, t.today,
          t.month_start,
          (t.month_start + interval '1 month')::date AS next_start,
+         (t.month_start - interval '1 month')::date AS before_start,
          CASE l.limit_type WHEN 'monthly_traces' THEN 'all' WHEN 'monthly_longlived_traces' THEN 'longlived' END AS tier
   FROM usage.usage_limit l
   JOIN usage.source src USING (source_id)
@@ -89,7 +90,34 @@ CROSS JOIN LATERAL (
     ) o
     GROUP BY o.day
   ) d
-) u;
+) u
+LEFT JOIN LATERAL (
+  -- A limit of the organization counts workspaces that this key cannot read.
+  SELECT count(*)::integer AS workspaces, sum(traces) AS traces
+  FROM (
+    SELECT o.workspace, max(o.traces) AS traces
+    FROM (
+      SELECT source_id, month_start, workspace, traces FROM usage.unloaded_workspace WHERE l.tier = 'all'
+      UNION ALL
+      SELECT source_id, month_start, workspace, value FROM usage.provider_total
+      WHERE outcome = 'unknown_workspace' AND workspace <> '' AND value > 0
+        AND meter = CASE l.tier WHEN 'all' THEN 'traces' ELSE l.tier END
+    ) o
+    WHERE o.source_id = l.source AND o.month_start BETWEEN l.before_start AND l.month_start
+      AND NOT EXISTS (
+        SELECT FROM usage.entity e JOIN usage.required_workspace r ON r.workspace_id = e.entity_id
+        WHERE e.source_id = l.source AND e.dimension = 'workspace' AND e.external_id = o.workspace
+          AND r.days @> l.today
+      )
+    GROUP BY o.workspace
+  ) o
+) n ON l.workspace = '' AND l.tier IS NOT NULL
+CROSS JOIN LATERAL (
+  -- Days until the limit at the average of the final days, and of the days of the month before where nothing is loaded.
+  SELECT ceil(l.limit_value::numeric * u.days_final * m.length
+           / nullif(u.final_traces * m.length + coalesce(n.traces, 0) * u.days_final, 0)) AS days
+  FROM (SELECT l.month_start - l.before_start AS length) m
+) p;
 COMMENT ON VIEW reporting_detail.usage_limit IS
   'Which limits the platform enforces, and how much of each is used this month. Grain: source x workspace x kind of '
   'limit, as it was last read, in the current UTC calendar month (key: source_id, workspace_id, limit_type). The '
@@ -106,15 +134,21 @@ CALL usage.comment_columns('{reporting_detail.usage_limit}',
   'traces_loaded',
     'Loaded traces of the limit''s kind in the month, those of provisional days too. Days that are not loaded are left '
     'out, so the true number may be larger. Null: the kind is not loaded.',
-  'is_complete', 'Whether every day of the month that has ended is loaded.',
+  'is_complete',
+    'Whether every day of the month that has ended is loaded, and no workspace that the limit counts is left out.',
   'days_final', 'Days of the month that are final in every workspace of the limit.',
   'final_traces', 'Traces of these final days. Null: no day is final yet.',
   'used_percent',
     'traces_loaded in percent of limit_value, rounded down. Null: no limit, or its usage is not known. Does not add '
     'up.',
   'reached_on',
-    'UTC day of this month on which the limit is reached at the average pace of the final days, whatever the weekday. '
-    'Null: it is already reached, it is not reached this month at this pace, or no pace is known.'
+    'UTC day of this month on which the limit is reached at the average pace of the final days, whatever the weekday, '
+    'and of traces_not_loaded. Null: it is already reached, it is not reached this month at this pace, or no pace is '
+    'known.',
+  'workspaces_not_loaded',
+    'Workspaces that a limit of the organization counts and no sync loads, by the platform or the billing provider.',
+  'traces_not_loaded',
+    'Traces of these workspaces in a month: the larger of the last and the current month. They are in no other column.'
 );
 
 -- A period begins where the one before it ended. For the first period that was read, only its end is known.

@@ -1,5 +1,7 @@
+import { dayTitle } from "../core/domain/months/month.ts";
+import { addDays } from "../core/domain/time/days.ts";
 import { UNUSUAL_METHOD } from "../core/domain/usage/unusual.ts";
-import { type Html, html } from "./parts.ts";
+import { type Html, html, scroll } from "./parts.ts";
 
 export interface ChartPoint {
   /** First day of the bucket, or the instant of an hour. */
@@ -13,6 +15,7 @@ export interface ChartPoint {
 }
 
 interface ChartPart {
+  /** `s1` to `s5`, or `rest` for what has no team or project. */
   readonly kind: string;
   readonly name: string;
   readonly values: readonly number[];
@@ -22,89 +25,138 @@ interface Chart {
   readonly points: readonly ChartPoint[];
   /** Parts of each bar, from the bottom up. The rest of the value is on top. */
   readonly parts?: readonly ChartPart[];
-  /** An earlier range, drawn as a line behind the bars. Its first point is at the first of `points`. */
+  /** An earlier range, drawn as a line over the bars. Its first point is at the first of `points`. */
   readonly before?: readonly ChartPoint[];
   /** Address for a range of the chart. `from` and `to` are added. */
-  readonly zoom?: string;
+  readonly zoom?: string | undefined;
   readonly end?: string;
-  readonly width: number;
-  readonly height: number;
+  readonly height?: number;
   readonly label: string;
   readonly unit: string;
   readonly isMoney?: boolean;
 }
 
-export const MOST_PARTS = 6;
+export const MOST_PARTS = 5;
 const MOST_NAMED = 100;
 
 const CHARACTER = 6.6;
-const ROOM = { top: 10, right: 12, bottom: 22 } as const;
+const ROOM = { top: 10, bottom: 22 } as const;
+/** What is drawn is this wide, and stretched to the width of its card. Texts stand at percentages of it. */
+const WIDTH = 1000;
+/** Narrower runs have no room for a text. */
+const LEAST_FOR_TEXT = 90;
 
+/** Bars over time, as wide as their card. The scale stands still beside what scrolls on a phone. */
 export function timeChart(chart: Chart): Html {
-  const { points, parts = [], before = [], zoom, end, width, height, label } = chart;
+  const { points, parts = [], before = [], zoom, end, height = 240, label } = chart;
   const values = [...points, ...before].map((point) => point.value ?? point.atLeast ?? 0);
   const ticks = ticksUpTo(Math.max(0, ...values));
   const top = ticks.at(-1) ?? 1;
-  const left = Math.max(...ticks.map((tick) => shown(tick).length)) * CHARACTER + 10;
-  const plot = { left, right: width - ROOM.right, top: ROOM.top, bottom: height - ROOM.bottom };
-  const step = (plot.right - plot.left) / Math.max(points.length, 1);
-  const x = (n: number) => plot.left + (n + 0.5) * step;
-  const y = (value: number) => plot.bottom - (value / top) * (plot.bottom - plot.top);
+  const left = Math.max(...ticks.map((tick) => compact(tick).length)) * CHARACTER + 8;
+  const bottom = height - ROOM.bottom;
+  const step = WIDTH / Math.max(points.length, 1);
+  const x = (n: number) => (n + 0.5) * step;
+  const at = (n: number) => `${round(x(n) / 10)}%`;
+  const y = (value: number) => bottom - (value / top) * (bottom - ROOM.top);
   const bar = { width: Math.max(step * 0.76, Math.min(step, 0.8)), x: (n: number) => x(n) - step * 0.38, y };
   const ghost = before
     .slice(0, points.length)
     .map((point, n) => ({ ...point, x: x(n), y: y(point.value ?? 0) }));
-  return html`<svg class="chart" role="img" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" ${zoom !== undefined && html`data-zoom="${zoom}" data-end="${end}"`}>
+  const column = (kind: string, { first, after }: Run, room = bottom - ROOM.top) =>
+    html`<rect class="${kind}" x="${round(first * step)}" y="${ROOM.top}" width="${round((after - first) * step)}" height="${round(room)}"></rect>`;
+  const mark = (kind: string, sign: string, n: number, value: number) =>
+    html`<text class="${kind}" x="${at(n)}" y="${round(Math.max(y(value) - 4, 10))}">${sign}</text>`;
+  const gaps = gapsOf(points);
+  const svg = html`<svg class="chart" role="img" width="100%" height="${height}" ${zoom !== undefined && html`data-zoom="${zoom}" data-end="${end}"`}>
     <title>${label}</title>
     <desc>${summary(chart)}</desc>
-    ${ticks.map(
-      (
-        tick,
-      ) => html`<line class="grid" x1="${round(plot.left)}" x2="${round(plot.right)}" y1="${round(y(tick))}" y2="${round(y(tick))}"></line>
-      <text class="axis y" x="${round(plot.left - 5)}" y="${round(y(tick) + 4)}">${shown(tick)}</text>`,
-    )}
-    ${gapsOf(points).map(
-      ({ first, after }) =>
-        html`<rect class="gap" x="${round(plot.left + first * step)}" y="${plot.top}" width="${round((after - first) * step)}" height="${round(plot.bottom - plot.top)}"></rect>`,
-    )}
+    <svg viewBox="0 0 ${WIDTH} ${height}" width="100%" height="${height}" preserveAspectRatio="none">
+    ${runsOf(points, isWeekend).map((run) => column("weekend", run))}
+    ${ticks.map((tick) => html`<path class="grid" d="M0 ${round(y(tick))}H${WIDTH}"></path>`)}
+    ${gaps.map((run) => column("gap", run))}
     ${barsOf(points, parts).map(({ kind, bars }) => html`<path class="bar ${kind}" d="${bars.map((one) => barPath(one, bar)).join("")}"></path>`)}
     ${
       !points.every(({ isFinal, value }) => isFinal || value === null) &&
-      html`<path class="open" fill="url(#hatch)" d="${points
+      html`<path class="open" d="${points
         .map(({ value, isFinal }, n) =>
           isFinal || value === null ? "" : barPath({ n, from: 0, to: value }, bar),
         )
         .join("")}"></path>`
     }
     ${ghost.length > 0 && html`<g class="ghost">${linesOf(ghost)}</g>`}
+    </svg>
+    ${gaps
+      .filter(({ first, after }) => (after - first) * step >= LEAST_FOR_TEXT)
+      .map(
+        ({ first, after }) =>
+          html`<text class="axis x" x="${round(((first + after) / 2) * (step / 10))}%" y="${round((ROOM.top + bottom) / 2)}">not loaded</text>`,
+      )}
+    ${points.map(({ value, atLeast, isRestated, unusual }, n) => {
+      const least = value ?? atLeast ?? 0;
+      return html`${value === null && least > 0 && mark("at-least", "▵", n, least)}${isRestated === true && mark("restated", "▾", n, least)}${unusual !== undefined && mark("unusual", "●", n, least)}`;
+    })}
+    ${dates(points).map(
+      (n) =>
+        html`<text class="axis x${n === points.length - 1 && n > 0 ? " last" : ""}" x="${n === points.length - 1 && n > 0 ? "100%" : at(n)}" y="${height - 6}">${axisText(points[n]?.at ?? "")}</text>`,
+    )}
     ${points.map(
       (point, n) =>
-        point.value === null &&
-        (point.atLeast ?? 0) > 0 &&
-        html`<path class="at-least" d="M${round(x(n) - 4)} ${round(y(point.atLeast ?? 0) + 3)}h8l-4 -6z"></path>`,
-    )}
-    ${points.map(
-      ({ isRestated, value, atLeast }, n) =>
-        isRestated === true &&
-        html`<path class="restated" d="M${round(x(n) - 4)} ${round(y(value ?? atLeast ?? 0) - 8)}h8l-4 6z"></path>`,
-    )}
-    ${points.map(
-      ({ unusual, value, atLeast }, n) =>
-        unusual !== undefined &&
-        html`<circle class="unusual" cx="${round(x(n))}" cy="${round(Math.max(y(value ?? atLeast ?? 0) - 6, 4))}" r="3.5"></circle>`,
-    )}
-    ${dates(points, plot.right - plot.left).map(
-      (n) =>
-        html`<text class="axis x" x="${round(x(n))}" y="${height - 6}">${shortAt(points[n]?.at ?? "")}</text>`,
-    )}
-    ${points.map(
-      ({ at }, n) =>
-        html`<rect class="hit" ${zoom !== undefined && html`data-at="${at.slice(0, 10)}"`} x="${round(plot.left + n * step)}" y="${plot.top}" width="${round(step)}" height="${round(plot.bottom - plot.top)}"><title>${said(chart, n)}</title></rect>`,
+        html`<rect class="hit" ${zoom !== undefined && html`data-at="${point.at.slice(0, 10)}"`} x="${round((n * step) / 10)}%" y="${ROOM.top}" width="${round(step / 10)}%" height="${round(bottom - ROOM.top)}"><title>${said(chart, n)}</title></rect>`,
     )}
   </svg>`;
+  return html`<div class="plot"><svg class="scale" aria-hidden="true" width="${Math.ceil(left)}" height="${height}">${ticks.map(
+    (tick) =>
+      html`<text class="axis y" x="${round(left - 5)}" y="${round(y(tick) + 4)}">${compact(tick)}</text>`,
+  )}</svg>${scroll(label, svg)}</div>`;
 }
 
-export const UNUSUAL_NOTE: Html = html`<li title="${UNUSUAL_METHOD}"><span class="unusual" aria-hidden="true">●</span> an unusual day: a workspace had far more or far fewer traces than its weekday had lately</li>`;
+interface Key {
+  readonly kind: string;
+  readonly name: Html | string;
+  /** The part's name in the chart, whose value of the pointed day is shown here. */
+  readonly part?: string;
+  readonly title?: string;
+}
+
+/** The key of a chart, for the head of its card. A script adds the values of the pointed day. */
+export function chartLegend(keys: readonly Key[]): Html {
+  return html`<ul class="legend">${keys.map(
+    ({ kind, name, part, title }) =>
+      html`<li ${part !== undefined && html`data-part="${part}"`} ${title !== undefined && html`title="${title}"`}><span class="swatch ${kind}" aria-hidden="true"></span> ${name}</li>`,
+  )}</ul>`;
+}
+
+export function chartKeys(
+  { points, parts = [], before = [] }: Pick<Chart, "points" | "parts" | "before">,
+  named: {
+    /** Of the earlier range. */
+    readonly before?: string;
+    readonly rest?: string | undefined;
+  },
+): Key[] {
+  const has = (isSo: (point: ChartPoint) => boolean) => points.some(isSo);
+  // What has no team is as grey as all others.
+  const hasGrey = parts.some(({ kind }) => kind === "rest");
+  return [
+    ...(parts.length < 2
+      ? []
+      : parts.map(({ kind, name }) => ({
+          kind,
+          name: kind === "rest" && named.rest !== undefined ? `${name}, ${named.rest.toLowerCase()}` : name,
+          part: name,
+        }))),
+    ...(named.rest === undefined || hasGrey ? [] : [{ kind: "rest", name: named.rest }]),
+    ...(before.some(({ value }) => value !== null) ? [{ kind: "ghost", name: named.before ?? "" }] : []),
+    ...(has(({ value, isFinal }) => value !== null && !isFinal)
+      ? [{ kind: "s1 open", name: "Provisional" }]
+      : []),
+    ...(has(({ value }) => value === null) ? [{ kind: "gap", name: "Not loaded" }] : []),
+    ...(has(({ unusual }) => unusual !== undefined)
+      ? [{ kind: "unusual", name: "Unusual", title: UNUSUAL_METHOD }]
+      : []),
+    ...(has(({ isRestated }) => isRestated === true) ? [{ kind: "restated", name: "Restated" }] : []),
+  ];
+}
 
 export const HATCH: Html = html`<svg class="visually-hidden" aria-hidden="true" width="0" height="0"><defs>
   <pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch" width="2.5" height="5"></rect></pattern>
@@ -200,11 +252,14 @@ function gapsOf(points: readonly ChartPoint[]): Run[] {
   return runsOf(points, ({ value }) => value === null);
 }
 
-function runsOf(points: readonly ChartPoint[], isSo: (point: ChartPoint) => boolean): Run[] {
+function runsOf(
+  points: readonly ChartPoint[],
+  isSo: (point: ChartPoint, n: number, all: readonly ChartPoint[]) => boolean,
+): Run[] {
   const runs: Run[] = [];
   points.forEach((point, n) => {
     const last = runs.at(-1);
-    if (!isSo(point)) return;
+    if (!isSo(point, n, points)) return;
     if (last?.after === n) runs[runs.length - 1] = { first: last.first, after: n + 1 };
     else runs.push({ first: n, after: n + 1 });
   });
@@ -221,12 +276,39 @@ function ticksUpTo(most: number): number[] {
   return Array.from({ length: last + 1 }, (_, n) => Number((n * step).toPrecision(12)));
 }
 
-function dates(points: readonly ChartPoint[], room: number): number[] {
-  const longest = Math.max(1, ...points.map(({ at }) => shortAt(at).length)) * CHARACTER + 14;
-  const every = Math.max(1, Math.ceil((points.length * longest) / Math.max(room, longest)));
-  return points.flatMap((_, n) =>
-    n % every === 0 && (n + 0.5) * (room / points.length) + longest / 2 <= room + 20 ? [n] : [],
-  );
+/** Mondays of days, every sixth of hours, else as many as there is room for. */
+function dates(points: readonly ChartPoint[]): number[] {
+  const all = points.map((_, n) => n);
+  const isHour = (points[0]?.at.length ?? 0) > 10;
+  const isDays = !isHour && points.every(({ at }, n) => n === 0 || dayAfter(points[n - 1]?.at ?? "") === at);
+  const chosen = isDays && points.length > 10 ? all.filter((n) => weekday(points[n]?.at) === 1) : all;
+  const room = isHour ? 7 : 14;
+  const every = Math.max(1, Math.ceil(chosen.length / room));
+  const thinned = chosen.filter((_, n) => n % every === 0);
+  return thinned[0] !== undefined && thinned[0] >= points.length / 12 ? [0, ...thinned] : thinned;
+}
+
+function dayAfter(day: string): string {
+  return addDays(day, 1);
+}
+
+function weekday(at: string | undefined): number {
+  return new Date(at ?? "").getUTCDay();
+}
+
+function isWeekend({ at }: ChartPoint, n: number, points: readonly ChartPoint[]): boolean {
+  const isDay = at.length === 10 && points.length > 2 && dayAfter(at) === (points[n + 1]?.at ?? dayAfter(at));
+  return isDay && weekday(at) % 6 === 0;
+}
+
+function axisText(at: string): string {
+  return at.length > 10 ? `${dayTitle(at)} ${at.slice(11, 16)}` : dayTitle(at);
+}
+
+const COMPACT = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 2 });
+
+function compact(value: number): string {
+  return value >= 10_000 ? COMPACT.format(value).toLowerCase() : shown(value);
 }
 
 function summary({ points, unit }: Chart): string {
@@ -277,7 +359,8 @@ function said({ points, parts = [], before = [], unit, isMoney = false }: Chart,
 }
 
 function shortAt(at: string): string {
-  return at.length > 10 ? `${at.slice(0, 10)} ${at.slice(11, 16)}` : at;
+  const day = dayTitle(at, { withYear: true });
+  return at.length > 10 ? `${day} ${at.slice(11, 16)}` : day;
 }
 
 // Creating a formatter takes longer than drawing a thousand values.

@@ -16,6 +16,7 @@ export interface Counts {
   readonly alerts?: number;
   /** End of the last sync, epoch ms. */
   readonly syncedAt?: number | undefined;
+  readonly isSyncing?: boolean;
 }
 
 const GROUPS: readonly (readonly [
@@ -81,7 +82,7 @@ interface Frame extends Viewed {
   readonly isSourceUnknown?: boolean;
 }
 
-/** The heading, and what is below it. @public */
+/** The heading, and what is below it. */
 export function headed({ title, pill, about, actions, filters, body }: Page): Html {
   return html`<div class="head"><h1>${title}</h1>${pill}${about !== undefined && html`<p class="quiet">${about}</p>`}
     ${filters !== undefined && html`<p class="filters">${filters}</p>`}
@@ -118,10 +119,11 @@ function layout(page: Page, requested: Requested, kept: Fields, frame: Frame): H
 
 function asOfShown({ asOf, counts }: Frame): Html | "" {
   if (asOf === undefined) return "";
-  const { syncedAt } = counts ?? {};
-  const synced =
-    syncedAt !== undefined &&
-    html`Synced <time datetime="${new Date(syncedAt).toISOString()}">${describeDuration(Math.max(1, Math.round((asOf - syncedAt) / 1000)) * 1000)} ago</time> · `;
+  const { syncedAt, isSyncing = false } = counts ?? {};
+  const synced = isSyncing
+    ? "Syncing · "
+    : syncedAt !== undefined &&
+      html`Synced <time datetime="${new Date(syncedAt).toISOString()}">${describeDuration(Math.max(1, Math.round((asOf - syncedAt) / 1000)) * 1000)} ago</time> · `;
   return html`<p class="as-of">${synced}<span data-as-of="${asOf}">As of ${instant(asOf)}</span> UTC</p>`;
 }
 

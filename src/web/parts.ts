@@ -4,15 +4,13 @@ import { type EtlError, UsageError } from "../core/base/errors.ts";
 import { parseJson } from "../core/base/json.ts";
 import { printableLine } from "../core/base/printable.ts";
 import { didYouMean } from "../core/base/spelling.ts";
-import type { Status } from "../core/domain/coverage/coverage-grid.ts";
-import type { Status as StatusWord, Tone } from "../core/domain/proof/statuses.ts";
+import type { Status, Tone } from "../core/domain/proof/statuses.ts";
 import { addDays } from "../core/domain/time/days.ts";
 import { type Amount, amountShown, centsShown } from "../core/domain/usage/amount.ts";
 import type { Meter } from "../core/domain/usage/meter.ts";
 import { dimensionOf, type GroupBy } from "../core/domain/usage/record.ts";
 import { DIMENSIONS } from "../core/store/db/dimensions.ts";
 
-export type { Status };
 export { html };
 
 /** A piece of a page. `html` escapes values, and inserts pieces and arrays of pieces as they are. */
@@ -106,35 +104,8 @@ export function refusal({ message, next }: Pick<EtlError, "message" | "next">): 
   return notice("warn", html`<p>${prose(message)}</p><p>${prose(next)}</p>`);
 }
 
-const STATUSES: Readonly<Record<Status, { glyph: string; word: string; about: string }>> = {
-  not_available: { glyph: "∅", word: "not available", about: "the server does not have it" },
-  failed: { glyph: "✕", word: "failed", about: "the last response could not be used" },
-  missing: { glyph: "○", word: "missing", about: "not loaded" },
-  unverified: { glyph: "?", word: "unverified", about: "access to the workspace is not proven" },
-  provisional: { glyph: "◐", word: "provisional", about: "loaded, and may still change" },
-  empty: { glyph: "–", word: "empty", about: "final, without usage" },
-  ok: { glyph: "●", word: "final", about: "loaded, final, proved" },
-};
-
-/** Sign of days that are final but not all proved. In the views, proof is not a state of a day. */
-export const UNPROVED = {
-  glyph: "◇",
-  word: "not proved",
-  about: "final, but not all of it is compared with the platform's export or totals yet",
-};
-
 export function joined(pieces: readonly (Html | string)[], between: Html | string = ", "): Html {
   return html`${pieces.map((one, n) => html`${n !== 0 && between}${one}`)}`;
-}
-
-export function sign(kind: string, glyph: string, word: string): Html {
-  return html`<span class="status ${kind}"><span aria-hidden="true">${glyph}</span> ${word}</span>`;
-}
-
-export function badge(status: Status): Html {
-  const { glyph, word, about } = STATUSES[status];
-  return html`<span class="status ${status}" title="${word}: ${about}"><span aria-hidden="true">${glyph}</span>
-    <span class="word">${word}</span></span>`;
 }
 
 /** Meters of deployments or sandboxes have the title of these instead of projects. */
@@ -142,8 +113,8 @@ export function dimensionTitle(groupBy: GroupBy, meter: Meter = "traces"): strin
   return DIMENSIONS[dimensionOf(meter, groupBy)].title;
 }
 
-/** A status as a label: `pill(MONTH_STATUS.open, "1 item")`. @public */
-export function pill({ mark, word, tone, about }: StatusWord, more?: string): Html {
+/** A status as a label: `pill(MONTH_STATUS.open, "1 item")`. */
+export function pill({ mark, word, tone, about }: Status, more?: string): Html {
   return html`<span class="pill ${tone}" title="${about}"><span aria-hidden="true">${mark}</span> ${word}${more !== undefined && ` · ${more}`}</span>`;
 }
 
@@ -158,17 +129,16 @@ interface Box {
   readonly id?: string;
 }
 
-/** A card with a title. Boxes stand in `columns`. @public */
+/** A card with a title. Boxes stand in `columns`. */
 export function box({ title, body, span = 12, note, links, id }: Box): Html {
   return html`<section class="card c${span}" ${id !== undefined && html`id="${id}"`}><header><h2>${title}</h2>${note !== undefined && html`<span class="quiet">${note}</span>`}${links !== undefined && html`<div class="more">${links}</div>`}</header>${body}</section>`;
 }
 
-/** The grid of twelve columns. @public */
+/** The grid of twelve columns. */
 export function columns(...parts: readonly (Html | "" | false)[]): Html {
   return html`<div class="columns">${parts.filter((part) => part !== "" && part !== false)}</div>`;
 }
 
-/** @public */
 export interface Kpi {
   readonly label: string;
   /** A figure, as `count` and `money` show it, or a word. */
@@ -178,7 +148,7 @@ export interface Kpi {
   readonly note?: Html | string;
 }
 
-/** The row of cards below a page's heading: three columns each, two beside each other on a phone. @public */
+/** The row of cards below a page's heading: three columns each, two beside each other on a phone. */
 export function kpis(all: readonly Kpi[]): Html {
   return html`<dl class="kpis">${all.map(
     ({ label, value, unit, note }) =>
@@ -186,7 +156,6 @@ export function kpis(all: readonly Kpi[]): Html {
   )}</dl>`;
 }
 
-/** @public */
 export interface Todo {
   readonly tone: Tone;
   readonly mark: string;
@@ -195,7 +164,7 @@ export interface Todo {
   readonly action?: Html | undefined;
 }
 
-/** What needs attention, one row each: mark, statement, details and one action. @public */
+/** What needs attention, one row each: mark, statement, details and one action. */
 export function todos(all: readonly Todo[]): Html {
   return html`<ul class="todo">${all.map(
     ({ tone, mark, what, details, action }) =>
@@ -203,26 +172,25 @@ export function todos(all: readonly Todo[]): Html {
   )}</ul>`;
 }
 
-/** @public */
 export function button(to: string, label: string, kind: "" | "primary" = ""): Html {
   return html`<a class="button ${kind}" href="${to}">${label}</a>`;
 }
 
-/** A share of 100 as a bar and in words. @public */
+/** A share of 100 as a bar and in words. */
 export function share(value: number | null): Html {
   if (value === null) return html`${percent(value)}`;
   return html`<meter min="0" max="100" value="${Math.min(100, Math.max(0, Math.round(value * 10) / 10))}" aria-hidden="true"></meter> ${percent(value)}`;
 }
 
-/** A change in percent, as ▲ or ▼ without a judgement. @public */
+/** A change in percent, as ▲ or ▼ without a judgement. */
 export function change(value: number | null, title?: string): Html {
   if (value === null)
     return html`<span class="none" ${title !== undefined && html`title="${title}"`}>–</span>`;
   const [mark, word] = value > 0 ? ["▲", "+"] : value < 0 ? ["▼", "−"] : ["", ""];
-  return html`<span class="change" ${title !== undefined && html`title="${title}"`}><span aria-hidden="true">${mark}</span><span class="visually-hidden">${word}</span> ${percent(Math.abs(value))}</span>`;
+  return html`<span class="change" ${title !== undefined && html`title="${title}"`}><span aria-hidden="true">${mark} </span><span class="visually-hidden">${word}</span>${percent(Math.abs(value))}</span>`;
 }
 
-/** Filters that are on. Each is a link to the page without it. @public */
+/** Filters that are on. Each is a link to the page without it. */
 export function chips(all: readonly { readonly label: string; readonly without: string }[]): Html | "" {
   if (all.length === 0) return "";
   return html`<ul class="chips" aria-label="Filters">${all.map(
@@ -231,12 +199,12 @@ export function chips(all: readonly { readonly label: string; readonly without: 
   )}</ul>`;
 }
 
-/** A form of filters in one line. `more`: fields that are folded. @public */
+/** A form of filters in one line. `more`: fields that are folded. */
 export function filterBar(action: string, fields: Html, more?: Html): Html {
   return html`<form class="row filter" method="get" action="${action}">${fields}${more !== undefined && html`<details class="more"><summary>More</summary><div class="row">${more}</div></details>`}<button>Apply</button></form>`;
 }
 
-/** The head of a column of numbers that sorts both ways. `to`: the address of the page in an order. The link keeps the place. @public */
+/** The head of a column of numbers that sorts both ways. `to`: the address of the page in an order. The link keeps the place. */
 export function sortHead(
   label: Html | string,
   {
@@ -294,7 +262,7 @@ export function card(first: Html | string, cells: readonly Cell[]): Html {
 }
 
 /** The head of a column of numbers. `spare`: phones hide the column, whose cells must have this class too. */
-export function numberHead(label: string, spare: "" | "spare" = ""): Html {
+export function numberHead(label: string, spare: "" | "spare" | "opt" = ""): Html {
   return html`<th scope="col" class="number ${spare}">${label}</th>`;
 }
 

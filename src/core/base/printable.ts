@@ -25,7 +25,8 @@ export function withoutAddresses(text: string): string {
 }
 
 export function counted(number: number, thing: string): string {
-  return `${number.toLocaleString("en-US")} ${thing}${number === 1 ? "" : "s"}`;
+  const ending = number === 1 ? "" : /(s|x|ch)$/.test(thing) ? "es" : "s";
+  return `${number.toLocaleString("en-US")} ${thing}${ending}`;
 }
 
 const MOST_LINES = 12;

@@ -71,7 +71,12 @@ export async function alertFacts(db: Database, sourceId?: number): Promise<Alert
       (
         select json_build_object('count', count(distinct u.workspace), 'traces', coalesce(sum(u.traces), 0),
                                  'newest', coalesce(extract(epoch from max(u.month_start)) * 1000, 0)::bigint)
-        from usage.unloaded_workspace u
+        from (
+          select source_id, month_start, workspace, traces from usage.unloaded_workspace
+          union all
+          select source_id, month_start, workspace, value from usage.provider_total
+          where outcome = 'unknown_workspace' and meter = 'traces' and workspace <> '' and value > 0
+        ) u
         -- Other workspaces of a source that names its own are left out on purpose.
         where u.source_id = s.source_id and s.workspace_ids = '{}' and ${IS_NOT_EXPECTED}
           -- Older months are not read again.

@@ -212,7 +212,8 @@ export function limitsOf(sourceId: RawBuilder<unknown>): RawBuilder<LimitUse> {
     select l.workspace_id as "workspaceId", l.workspace_name as "workspaceName", l.limit_type as "limitType",
            l.limit_value as value, l.is_rejecting as "isRejecting", l.month_start::text as month, l.traces_loaded as traces,
            l.is_complete as "isComplete", l.days_final as "daysFinal", l.used_percent::float8 as percent,
-           l.reached_on::text as "reachedOn", ${iso("l.read_at")} as "readAt"
+           l.reached_on::text as "reachedOn", l.workspaces_not_loaded as "workspacesNotLoaded",
+           l.traces_not_loaded as "tracesNotLoaded", ${iso("l.read_at")} as "readAt"
     from reporting_detail.usage_limit l
     where l.source_id = (select f.slug from usage.source f where f.source_id = ${sourceId})
     order by l.is_rejecting desc, l.used_percent desc nulls last, l.workspace_id, l.limit_type

@@ -79,7 +79,7 @@ export async function viewLines(
     placed as materialized (
       select id, row_number() over (order by first desc, id collate "C") as place
       from (
-        select id, sum(case when is_now then amount ${sort === "growth" ? sql`else -amount` : sql``} end) as first
+        select id, ${sort.endsWith("_up") ? sql`-` : sql``}sum(case when is_now then amount ${sort.startsWith("growth") ? sql`else -amount` : sql``} end) as first
         from part where kind = 'id' group by id having bool_or(is_now)
       ) i
       where ${find === undefined ? sql`true` : isFound}

@@ -1,3 +1,5 @@
+import { counted } from "../../core/base/printable.ts";
+
 export interface LimitUse {
   readonly workspaceId: string;
   readonly workspaceName: string | null;
@@ -14,6 +16,9 @@ export interface LimitUse {
   readonly percent: number | null;
   /** ISO day on which usage reaches the limit at the pace of the final days. Null: not this month. */
   readonly reachedOn: string | null;
+  /** Workspaces that the limit counts and no sync loads, and their traces in a month. */
+  readonly workspacesNotLoaded: number;
+  readonly tracesNotLoaded: number;
   readonly readAt: string;
 }
 
@@ -39,17 +44,23 @@ export function describeLimit(use: LimitUse): string {
   if (traces === null || percent === null)
     return `${name}: ${limit}; its usage is not known here.${rejecting}`;
   const least = isComplete ? "" : "at least ";
-  return `${name}: ${least}${traces.toLocaleString("en-US")} of ${limit} traces (${shortPercent(percent)} %) in ${month.slice(0, 7)}.${paceOf(use)}${rejecting}`;
+  return `${name}: ${least}${traces.toLocaleString("en-US")} of ${limit} traces (${shortPercent(percent)} %) in ${month.slice(0, 7)}.${notLoaded(use)}${paceOf(use)}${rejecting}`;
 }
 
-function paceOf({ percent, reachedOn, daysFinal }: LimitUse): string {
+function notLoaded({ workspacesNotLoaded, tracesNotLoaded }: LimitUse): string {
+  if (workspacesNotLoaded === 0) return "";
+  const are = workspacesNotLoaded === 1 ? "is" : "are";
+  return ` ${counted(workspacesNotLoaded, "workspace")} ${are} not loaded: about ${counted(tracesNotLoaded, "trace")} a month more.`;
+}
+
+function paceOf({ percent, reachedOn, daysFinal, workspacesNotLoaded }: LimitUse): string {
   if (percent !== null && percent >= 100) return " It is reached.";
-  const days = `${daysFinal} final ${daysFinal === 1 ? "day" : "days"}`;
+  const days = `${daysFinal} final ${daysFinal === 1 ? "day" : "days"}${workspacesNotLoaded === 0 ? "" : ", and with these traces,"}`;
   if (reachedOn !== null) return ` At the pace of the ${days} it is reached on ${reachedOn}.`;
   return daysFinal === 0 ? "" : ` At the pace of the ${days} it is not reached this month.`;
 }
 
 /** Rounded down, because 99.99 % is not 100 %. */
 function shortPercent(percent: number): string {
-  return String(Math.floor(percent * 10) / 10);
+  return (Math.floor(percent * 10) / 10).toFixed(1);
 }

@@ -62,3 +62,22 @@ export async function restatedBuckets(db: Database, of: UsageOf, range: UsageRan
 function bucketText({ per }: UsageRange) {
   return per === "hour" ? sql`${iso("p.bucket")}` : sql`to_char(p.bucket, 'YYYY-MM-DD')`;
 }
+
+/** Names of the workspaces in which projects had usage, by the project's id. A project may be in several. */
+export async function workspacesOfIds(
+  db: Database,
+  { sourceId, ids }: { sourceId: number; ids: readonly string[] },
+): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const rows = await query<{ id: string; names: string }>(db)`
+    select e.external_id as id,
+           string_agg(distinct coalesce(w.dimension_name, w.dimension_id), ', ' order by coalesce(w.dimension_name, w.dimension_id)) as names
+    from usage.trace_scope c
+    join usage.labelled_entity w on w.entity_id = c.workspace_id
+    join usage.series x using (scope_id)
+    join usage.entity e on e.entity_id = x.entity_id
+    where c.source_id = ${sourceId} and c.group_by = 'project' and c.stride = 'day' and e.external_id = any (${[...ids]}::text[])
+    group by 1
+  `;
+  return new Map(rows.map(({ id, names }) => [id, names]));
+}

@@ -1,7 +1,8 @@
+import { FIGURE_STATUS } from "../../core/domain/proof/statuses.ts";
 import { amountText } from "../../core/domain/usage/amount.ts";
 import { type Cell, dayCell, type Table } from "../export/table-file.ts";
 import type { Figure, Line, Report } from "./report.ts";
-import { lineTitle, stateWord, unitOf } from "./tables.ts";
+import { lineTitle, statusOf, unitOf } from "./tables.ts";
 
 const FIGURE = (name: string) => [name, `${name}_loaded`, "state"];
 
@@ -15,8 +16,9 @@ export function fileName(
   return `usage-${safe}-${measure}-by-${by}-${requested.from}-to-${requested.to}${table === "time" ? "-trend" : ""}.${ending}`;
 }
 
-export function idLines(report: Report): Table {
-  const { question, lines, total } = report;
+/** `lines`: the total too, unless the table is to be summed. */
+export function idLines(report: Report, lines: readonly Line[] = [...report.lines, report.total]): Table {
+  const { question } = report;
   const { range, ended, before } = question;
   return {
     header: [
@@ -33,7 +35,7 @@ export function idLines(report: Report): Table {
       "before_to",
       `before_${columnOf(report)}`,
     ],
-    rows: [...lines, total].map((line) => [
+    rows: lines.map((line) => [
       question.source.slug,
       dayCell(question.range.from),
       dayCell(question.range.to),
@@ -50,12 +52,12 @@ export function idLines(report: Report): Table {
   };
 }
 
-export function trendLines(report: Report): Table {
-  const { question, lines, total, buckets } = report;
+export function trendLines(report: Report, lines: readonly Line[] = [...report.lines, report.total]): Table {
+  const { question, buckets } = report;
   return {
     header: ["source_id", question.per, "by", "id", "name", ...FIGURE(columnOf(report))],
     rows: buckets.flatMap(({ at }, n) =>
-      [...lines, total].map((line) => [
+      lines.map((line) => [
         question.source.slug,
         { at, per: question.per },
         question.by,
@@ -81,5 +83,9 @@ function namesOf(line: Line, { question }: Report): Cell[] {
 export function cellsOf(figure: Figure): [Cell, Cell, string] {
   const decimal = { decimal: amountText(figure.amount) };
   const isNothing = !figure.isComplete && figure.amount === 0n;
-  return [figure.isComplete ? decimal : null, isNothing ? null : decimal, stateWord(figure)];
+  return [
+    figure.isComplete ? decimal : null,
+    isNothing ? null : decimal,
+    FIGURE_STATUS[statusOf(figure)].word,
+  ];
 }

@@ -1,5 +1,6 @@
 import { counted } from "../../core/base/printable.ts";
 import { monthTitle } from "../../core/domain/months/month.ts";
+import { addDays, type Days, dayOf, daysBetween } from "../../core/domain/time/days.ts";
 import { amountOf, centsShown } from "../../core/domain/usage/amount.ts";
 import { STANDARD_UNITS } from "../../core/domain/usage/meter.ts";
 import type { Database } from "../../core/store/db/database.ts";
@@ -44,9 +45,7 @@ export async function notesOf(db: Database, report: Report): Promise<Note[]> {
     beginning(question),
     notLoadedIn(report),
     undivided(report),
-    report.provisional.length === 0
-      ? undefined
-      : info(`Provisional, so it may still change: ${intervalsShown(report.provisional)}.`),
+    report.provisional.length === 0 ? undefined : info(`Provisional: ${intervalsShown(report.provisional)}.`),
     report.total.sum.isUnderWay ? underWay(question) : undefined,
     hoursUnproved(report),
     costsProvisional(report),
@@ -86,36 +85,40 @@ function notLoadedIn({ question, gaps, workspaces }: Report): Note | undefined {
   });
   return {
     kind: "warn",
-    text: `The totals are not complete: a part of the range is not ${isStandard ? "given by the platform" : "loaded"} by ${idWord({ by: dimension, measure })}. Missing is not zero. ${named.join("; ")}${left > 0 ? `; and parts of ${left} more of ${workspaces} workspaces` : ""}.`,
+    text: `Incomplete: ${counted(daysMissing(gaps), "day")} not ${isStandard ? "given by the platform" : "loaded"} by ${idWord({ by: dimension, measure })}. ${named.join("; ")}${left > 0 ? `; ${left} more of ${workspaces} workspaces` : ""}.`,
     // The coverage page shows traces of all tiers only.
-    ...((measure === "cost" || measure === "traces") && { link: ["See the coverage", coverage] as const }),
+    ...((measure === "cost" || measure === "traces") && { link: ["Data health", coverage] as const }),
   };
+}
+
+function daysMissing(gaps: Report["gaps"]): number {
+  const all = gaps.flatMap(({ missing }) => missing);
+  return new Set(all.flatMap(({ start, end }) => daysOf({ from: dayOf(start), to: dayOf(end - 1) }))).size;
+}
+
+function daysOf({ from, to }: Days): string[] {
+  return Array.from({ length: daysBetween({ from, to }) + 1 }, (_, n) => addDays(from, n));
 }
 
 function undivided({ divided }: Report): Note | undefined {
   if (divided === undefined || divided.missing.length === 0) return undefined;
   return {
     kind: "warn",
-    text: `Not loaded by ${DIMENSIONS[divided.by].title}: ${intervalsShown(divided.missing)}. There, all traces go to the owner of the rest of the workspace.`,
+    text: `Not loaded by ${DIMENSIONS[divided.by].title}: ${intervalsShown(divided.missing)}. On these days all traces go to the workspace's default team.`,
   };
 }
 
 function underWay(question: Question): Note {
   const { range, ended, today } = question;
-  const text = `${today} is under way: its figures grow until it ends.`;
-  if (ended.to < range.to) return info(`${text} Changes are those of the days before it.`);
-  return range.from < today
-    ? info(text, [
-        "Leave it out, to compare whole days with earlier ones",
-        addressOf(question, { to: today }),
-      ])
-    : info(text);
+  const text = "Today is incomplete.";
+  if (ended.to < range.to) return info("Today is incomplete and left out of changes.");
+  return range.from < today ? info(text, ["Leave it out", addressOf(question, { to: today })]) : info(text);
 }
 
 function hoursUnproved({ question, total }: Report): Note | undefined {
   if (question.per !== "hour" || !total.sum.isFinal || total.sum.isProved) return undefined;
-  return info("Hours are compared apart from days, and some of these are not yet.", [
-    "By day they may be proved",
+  return info("Some of these hours are not compared yet.", [
+    "View days",
     addressOf(question, { per: "day" }),
   ]);
 }
@@ -124,18 +127,15 @@ function costsProvisional({ question, total, provisional }: Report): Note | unde
   const { isComplete, isFinal, isUnderWay } = total.sum;
   const isSaidAlready = provisional.length > 0 || isUnderWay;
   if (question.measure !== "cost" || !isComplete || isFinal || isSaidAlready) return undefined;
-  return info("Costs are provisional where an earlier day of their month is: it may shift the volume tiers.");
+  return info("Costs are provisional until all earlier days of the month are final.");
 }
 
 function ofNobody({ question, lines }: Report): Note | undefined {
   const { by, measure } = question;
   const apart = lines.find(({ kind }) => kind === "none");
   if (measure !== "cost" || apart === undefined || (apart.share ?? 0) < MUCH) return undefined;
-  const why =
-    by === "owner"
-      ? "no rule matches it"
-      : "it is from traces without one, or from usage that the platform counts without it, such as sandboxes";
-  return info(`${percent(apart.share)} of this cost has no ${idWord({ by, measure })}: ${why}.`);
+  const why = by === "owner" ? "no rule matches" : "sandboxes and traces without one";
+  return info(`${percent(apart.share)} of the cost has no ${idWord({ by, measure })} (${why}).`);
 }
 
 function withoutPrice(report: Report): Note | undefined {
@@ -143,7 +143,7 @@ function withoutPrice(report: Report): Note | undefined {
   if (unpriced === undefined) return undefined;
   return {
     kind: "warn",
-    text: `${unpriced} have no valid price, or their month was closed without their cost, so these costs leave them out. \`usage-etl export --view usage_unpriced_daily\` lists them.`,
+    text: `No price: ${unpriced}. These costs leave them out. \`usage-etl export --view usage_unpriced_daily\` lists them.`,
   };
 }
 
@@ -152,7 +152,7 @@ async function sinceCloses(db: Database, question: Question): Promise<Note[]> {
   const { source, workspace, measure, currency, range } = question;
   const about = { sourceId: source.sourceId, ...range, workspace: workspace?.key };
   const link = (month: string) =>
-    ["See the close", address(`/months/${month}`, { source: source.slug })] as const;
+    ["View the bill", address(`/months/${month}`, { source: source.slug })] as const;
   if (measure === "cost") {
     const later = await laterCosts(db, about);
     return later
@@ -160,7 +160,7 @@ async function sinceCloses(db: Database, question: Question): Promise<Note[]> {
       .map(({ month, more }) => {
         const by = `${centsShown(amountOf(more.replace("-", "")))} ${currency} ${more.startsWith("-") ? "less" : "more"}`;
         return info(
-          `The requested usage of ${monthTitle({ start: month })} costs ${by} now than when it was closed. These costs are those of the close: bills of later months have the difference as corrections.`,
+          `${monthTitle({ start: month })} costs ${by} now than at the close. This page shows the close.`,
           link(month),
         );
       });
@@ -168,9 +168,8 @@ async function sinceCloses(db: Database, question: Question): Promise<Note[]> {
   if (measure !== "traces") return [];
   const changed = await changedMonths(db, about);
   return changed.map(({ month, closedTraces, netTraces, hasCosts }) => {
-    const whose = workspace === undefined ? "all workspaces" : "this workspace";
     return info(
-      `${monthTitle({ start: month })} was closed with ${counted(closedTraces, "trace")} of ${whose}. ${Math.abs(netTraces).toLocaleString("en-US")} ${netTraces > 0 ? "more" : "fewer"} are counted since then, and these are today's figures.${hasCosts ? " Its costs are those of the close." : ""}`,
+      `${monthTitle({ start: month })} closed with ${counted(closedTraces, "trace")}; ${Math.abs(netTraces).toLocaleString("en-US")} ${netTraces > 0 ? "more" : "fewer"} since. Traces are current${hasCosts ? ", cost is as closed" : ""}.`,
       link(month),
     );
   });
@@ -180,5 +179,5 @@ async function dividedNow(db: Database, { by, source, range }: Question): Promis
   if (by !== "owner") return undefined;
   const closed = await closedMonths(db, { sourceId: source.sourceId, ...range });
   if (closed.length === 0) return undefined;
-  return info("A closed month is divided by today's rules, which may differ from those at its close.");
+  return info("Closed months are divided by today's rules, not by those at the close.");
 }

@@ -34,7 +34,6 @@ import {
   percent,
   pill,
   plainName,
-  scroll,
   share,
   table,
   twin,
@@ -406,10 +405,7 @@ async function monthsChart(
     box({
       title: "Twelve months",
       note: currency,
-      body: scroll(
-        label,
-        timeChart({ points, width: 960, height: 180, label, unit: currency, isMoney: true }),
-      ),
+      body: timeChart({ points, height: 180, label, unit: currency, isMoney: true }),
     }),
   );
 }

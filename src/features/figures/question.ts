@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { UsageError } from "../../core/base/errors.ts";
+import { daysTitle } from "../../core/domain/months/month.ts";
 import {
   addDays,
   addMonths,
@@ -21,17 +22,18 @@ import type { UsageSource, UsageWorkspace } from "../../core/store/figures/sourc
 import {
   ALL,
   address,
+  chips,
   choice,
   dayField,
   dimensionTitle,
   type Fields,
+  filterBar,
   type Html,
   hidden,
   html,
   lastDayField,
   optional,
   plainName,
-  sourceField,
 } from "../../web/parts.ts";
 import { unknownName } from "../catalog/named.ts";
 
@@ -50,6 +52,8 @@ type Measured = Counted | "cost";
 const DIVIDERS = [...GROUPINGS, "owner"] as const;
 type Divider = GroupBy | "owner";
 
+const SORTS = ["amount", "growth", "amount_up", "growth_up"] as const;
+
 export const USAGE_QUERY = z.object({
   source: optional(text),
   by: optional(z.enum(DIVIDERS, `it is not one of ${DIVIDERS.join(", ")}`)),
@@ -66,7 +70,7 @@ export const USAGE_QUERY = z.object({
   against: optional(day),
   find: optional(text),
   rows: optional(z.enum(ROWS.map(String), `it is not one of ${ROWS.join(", ")}`)),
-  sort: optional(z.enum(["amount", "growth"], "it is not one of amount, growth")),
+  sort: optional(z.enum(SORTS, `it is not one of ${SORTS.join(", ")}`)),
   table: optional(z.enum(["ids", "time"], "it is not one of ids, time")),
 });
 export type UsageQuery = z.output<typeof USAGE_QUERY>;
@@ -89,7 +93,7 @@ export interface Question {
   readonly before: Days;
   readonly find: string | undefined;
   readonly rows: number;
-  readonly sort: "amount" | "growth";
+  readonly sort: (typeof SORTS)[number];
   readonly today: string;
   readonly isLoaded: boolean;
 }
@@ -107,7 +111,7 @@ export function questionOf(
   const hasToday = bucket.per === "day" && shown.from < today && today < shown.to;
   const ended = hasToday ? { from: shown.from, to: today } : shown;
   // A list sorted by growth shows only the days that are compared.
-  const range = query.sort === "growth" ? ended : shown;
+  const range = query.sort?.startsWith("growth") ? ended : shown;
   const question: Question = {
     source,
     workspace: workspaceOf(query.workspace, source),
@@ -260,9 +264,20 @@ export function titleOf({ measure }: Pick<Question, "measure">): string {
   return measure === "cost" ? "Estimated costs" : "Usage";
 }
 
+/** The source and the filters in words, for titles and paper. */
+export function filtersOf(question: Question): string {
+  const { source, workspace, find, measure } = question;
+  return [
+    source.slug,
+    `${measure === "cost" ? "cost" : COUNTED_WORDS[measure]} by ${idWord(question)}`,
+    ...(workspace === undefined ? [] : [`workspace ${plainName(workspace.name ?? workspace.id)}`]),
+    ...(find === undefined ? [] : [`name has “${find}”`]),
+  ].join(" · ");
+}
+
 /** The word for an id. A "project" of deployments is not a project with traces. */
 export function idWord({ by, measure }: Pick<Question, "by" | "measure">): string {
-  if (by === "owner") return by;
+  if (by === "owner") return "team";
   return dimensionTitle(by, measure === "cost" ? "traces" : meterOfCounted(measure));
 }
 
@@ -291,40 +306,87 @@ function fieldsOf(question: Question): Fields {
   };
 }
 
-export function questionForm(
-  question: Question,
-  { sources, currencies }: { sources: readonly UsageSource[]; currencies: readonly string[] },
-): Html {
-  const { source, by, requested, range, per, measure, currency, workspace, against, sort, today } = question;
+/** Measures by the heads of their group in the form. */
+const MEASURE_GROUPS: Readonly<Record<string, readonly Measured[]>> = {
+  Cost: ["cost"],
+  Traces: ["traces", "longlived"],
+  Deployments: ["nodes_executed", "agent_runs", "agent_uptime_seconds"],
+  Sandboxes: ["lcu", "lsu", "compute_standard_units", "storage_standard_units"],
+  Evaluators: ["spend_usd", "evaluated_traces"],
+};
+
+/** What a refused form had, and why it was refused. */
+export interface Refused {
+  readonly given: Pick<UsageQuery, "from" | "to" | "against">;
+  readonly field: "range" | "against";
+  readonly why: string;
+  readonly code: string;
+}
+
+export function questionForm(question: Question, currencies: readonly string[], refused?: Refused): Html {
+  const { source, by, requested, range, per, measure, currency, workspace, sort, today } = question;
   const { slug, workspaces } = source;
+  const {
+    from = requested.from,
+    to = sort.startsWith("growth") && range.from < range.to ? range.to : requested.to,
+    against = question.against,
+  } = refused?.given ?? {};
   const dimensions = DIVIDERS.map((value) => ({ value, text: idWord({ by: value, measure }) }));
-  const measures = MEASURED.map((value) => ({
-    value,
-    text: value === "cost" ? "cost" : COUNTED_WORDS[value],
-  }));
   const named = [ALL, ...workspaces.map(({ id, name }) => ({ value: id, text: plainName(name ?? id) }))];
-  const ranges = presetsOf(requested, today);
-  return html`<form class="row" method="get" action="/usage">
-      ${sourceField(
-        sources.map((one) => one.slug),
-        slug,
-      )}
-      ${choice("Measure", "measure", measures, measure)}
+  const isBad = (field: Refused["field"]) => refused?.field === field;
+  const problem = (field: Refused["field"]) =>
+    isBad(field) &&
+    html`<p class="problem" id="problem-${field}" role="alert">${refused?.why} <small>Code: <code>${refused?.code}</code></small></p>`;
+  const presets = presetsOf(requested, today).map(({ name, range }) => {
+    const isHere = range.from === requested.from && range.to === requested.to;
+    const href = addressOf(question, { ...range, per: undefined, against: undefined });
+    return html`<li><a href="${href}" ${isHere && html`aria-current="true"`}>${name}</a></li>`;
+  });
+  const yearBefore = addMonths(requested.from, -12);
+  const compared = [
+    { value: "", text: "the period before" },
+    ...(requested.from === monthStart(requested.from)
+      ? [{ value: yearBefore, text: "the year before" }]
+      : []),
+  ];
+  const isOther = against !== undefined && !compared.some(({ value }) => value === against);
+  const options = isOther ? [...compared, { value: against, text: `from ${against}` }] : compared;
+  return html`${filterBar(
+    "/usage",
+    html`${hidden({ source: slug, sort: sort === "amount" ? undefined : sort })}
+      ${choice("Group by", "by", dimensions, by)}
+      <label>Measure <select name="measure">${Object.entries(MEASURE_GROUPS).map(
+        ([title, own]) =>
+          html`<optgroup label="${title}">${own.map((value) => html`<option value="${value}" ${value === measure && "selected"}>${value === "cost" ? "cost" : COUNTED_WORDS[value]}</option>`)}</optgroup>`,
+      )}</select></label>
       ${measure === "cost" && currencies.length > 1 && choice("Currency", "currency", currencies, currency)}
-      ${choice("By", "by", dimensions, by)}
       ${workspaces.length > 1 && choice("Workspace", "workspace", named, workspace?.id ?? "")}
-      ${dayField("From", "from", requested.from)}
-      ${lastDayField(sort === "growth" && range.from < range.to ? range.to : requested.to)}
-      ${choice("Per", "per", ["hour", "day", "month"], per)}
-      ${dayField("Compare with days from", "against", against)}
-      ${sort === "growth" && hidden({ sort })}
-      <button>Show</button>
-    </form>
-    <nav class="presets" aria-label="Ranges"><ul>${ranges.map(({ name, range }) => {
-      const isHere = range.from === requested.from && range.to === requested.to;
-      const to = addressOf(question, { ...range, per: undefined, against: undefined });
-      return html`<li><a href="${to}" ${isHere && html`aria-current="true"`}>${name}</a></li>`;
-    })}</ul></nav>`;
+      <details class="range" ${isBad("range") && "open"}><summary>${daysTitle(requested)}</summary>
+        <ul class="presets">${presets}</ul>
+        <div class="row">${dayField("From", "from", from)}${lastDayField(to)}</div>${problem("range")}</details>
+      ${choice("Compare with", "against", options, against ?? "")}${problem("against")}`,
+    choice("Interval", "per", ["hour", "day", "month"], per),
+  )}${chips([
+    ...(workspace === undefined
+      ? []
+      : [
+          {
+            label: `workspace ${plainName(workspace.name ?? workspace.id)}`,
+            without: addressOf(question, { workspace: undefined }),
+          },
+        ]),
+    ...(question.find === undefined
+      ? []
+      : [{ label: `name has “${question.find}”`, without: addressOf(question, { find: undefined }) }]),
+    ...(question.against === undefined
+      ? []
+      : [
+          {
+            label: `compared with ${question.against}`,
+            without: addressOf(question, { against: undefined }),
+          },
+        ]),
+  ])}`;
 }
 
 export function findForm(question: Question, one: string): Html {
@@ -333,6 +395,5 @@ export function findForm(question: Question, one: string): Html {
     ${hidden({ ...fieldsOf(question), find: undefined, rows: undefined })}
     <label>Find a ${one} <input type="search" name="find" value="${find ?? ""}"></label>
     <button>Find</button>
-    ${find !== undefined && html`<a href="${addressOf(question, { find: undefined })}">Show all</a>`}
   </form>`;
 }

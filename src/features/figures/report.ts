@@ -19,7 +19,7 @@ import { openCosts, unpricedIn, type ViewLine, viewLines } from "../costs/costs.
 import type { UnpricedDay } from "../costs/price.ts";
 import { type DividingDimension, NO_COST_CENTER } from "../owners/owner.ts";
 import { appliedOwners } from "../owners/owners.store.ts";
-import { bucketsOfIds, bucketTotals, restatedBuckets } from "./buckets.store.ts";
+import { bucketsOfIds, bucketTotals, restatedBuckets, workspacesOfIds } from "./buckets.store.ts";
 import { type Bucket, bucketsOf, LoadedTime, type State } from "./loaded-time.ts";
 import type { Question } from "./question.ts";
 import { describedByDay, unusualLately } from "./unusual.ts";
@@ -58,6 +58,8 @@ export interface Report {
   readonly unusual: ReadonlyMap<string, string>;
   /** Facts about each API key in the platform's lists. */
   readonly keys: ReadonlyMap<string, ShownKey>;
+  /** The workspace of each project, by the project's id. */
+  readonly workspaceOf: ReadonlyMap<string, string>;
   readonly gaps: readonly (Pick<LoadedWorkspace, "workspaceId" | "name"> & {
     readonly missing: readonly Interval[];
   })[];
@@ -102,6 +104,7 @@ export async function reportOf(
     restated: new Set(restated),
     unusual: measure === "traces" && per === "day" ? await unusualOf(db, question) : new Map(),
     keys: new Map(keys.map((key) => [key.id, key])),
+    workspaceOf: question.by === "project" ? await workspacesOfProjects(db, of, sums) : new Map(),
     trendBefore: bucketsOf(before, per).map((bucket) => {
       const { isComplete, ...state } = time.stateOf(bucket);
       const isWhole = isComplete && !hasDayIn(unpriced.days, bucket);
@@ -126,6 +129,10 @@ export async function reportOf(
       },
     }),
   };
+}
+
+function workspacesOfProjects(db: Database, { sourceId }: UsageCells, sums: readonly Sum[]) {
+  return workspacesOfIds(db, { sourceId, ids: sums.flatMap(({ id }) => id ?? []) });
 }
 
 function cellsOf({ source, by, measure, workspace }: Question): UsageCells {

@@ -1,31 +1,45 @@
 import { counted } from "../../core/base/printable.ts";
-import { daysText } from "../../core/domain/months/month.ts";
-import { daysBetween } from "../../core/domain/time/days.ts";
+import { daysTitle } from "../../core/domain/months/month.ts";
+import {
+  FIGURE_STATUS,
+  type FigureStatus,
+  figureStatus,
+  MONTH_STATUS,
+} from "../../core/domain/proof/statuses.ts";
+import { type Days, dayOf, daysBetween } from "../../core/domain/time/days.ts";
+import { DAY_MS } from "../../core/domain/time/stride.ts";
 import type { Interval } from "../../core/domain/time/window.ts";
 import { type Amount, amountDrawn, amountShown, roundedParts } from "../../core/domain/usage/amount.ts";
 import type { ShownKey } from "../../core/store/catalog/listed-keys.ts";
-import { type ChartPoint, MOST_PARTS, sparkline, timeChart, UNUSUAL_NOTE } from "../../web/chart.ts";
+import {
+  type ChartPoint,
+  chartKeys,
+  chartLegend,
+  MOST_PARTS,
+  sparkline,
+  timeChart,
+} from "../../web/chart.ts";
 import {
   address,
-  badge,
+  box,
   capital,
+  change,
   count,
-  fact,
   type Html,
   html,
   instant,
   joined,
+  type Kpi,
   money,
   name,
   notice,
   numberHead,
   otherId,
-  percent,
+  pill,
   plainName,
-  scroll,
-  sign,
+  share,
+  sortHead,
   table,
-  UNPROVED,
 } from "../../web/parts.ts";
 import { rangeText } from "../../web/query.ts";
 import { bucketShown } from "../export/table-file.ts";
@@ -40,23 +54,31 @@ function measureOf(report: Report): string {
   return report.question.measure === "cost" ? `Estimated cost, ${unitOf(report)}` : capital(unitOf(report));
 }
 
-export function headline(report: Report, { asClosed = false } = {}): Html {
+/** The card of a total. `figure`: another one in its place. */
+export function headline(
+  report: Report,
+  {
+    asClosed = false,
+    figure = report.total.sum,
+    note,
+    isStated = true,
+  }: { asClosed?: boolean; figure?: Figure; note?: Html | string; isStated?: boolean } = {},
+): Kpi {
   const { total, question } = report;
   const { range, ended, before } = question;
-  const without = ended.to < range.to ? "without today, " : "";
-  const change = total.isComparable
-    ? html`<br><small>${changeOf(total)} ${without}against ${daysText(before)}</small>`
-    : "";
-  return fact(
-    measureOf(report),
-    html`<strong class="headline">${figureShown(total.sum, report)}</strong> ${asClosed && total.sum.isComplete ? AS_CLOSED : stateBadge(total.sum)}${change}`,
-  );
+  const without = ended.to < range.to ? ", without today" : "";
+  const status =
+    asClosed && figure.isComplete ? pill({ ...MONTH_STATUS.closed, word: "As closed" }) : stateBadge(figure);
+  return {
+    label: question.measure === "cost" ? "Estimated cost" : measureOf(report),
+    value: figureShown(figure, report),
+    ...(question.measure === "cost" && { unit: unitOf(report) }),
+    note: html`${isStated && status}${total.isComparable && html`<span>${change(total.change)} vs ${daysTitle(before)}${without}</span>`}${note}`,
+  };
 }
 
-const AS_CLOSED = sign("ok", "■", "as closed");
-
-function numberCell(figure: Figure, report: Report, rounded?: Amount): Html {
-  return html`<td class="number">${figureShown(figure, report, rounded)}</td>`;
+function numberCell(figure: Figure, report: Report): Html {
+  return html`<td class="number">${figureShown(figure, report)}</td>`;
 }
 
 /** Costs in whole cents that add up to the rounded total. Counts, and lines that are not the whole table, stay as they are. */
@@ -75,11 +97,10 @@ export function idTable(report: Report, beside: readonly Report[] = [], { asClos
   const { range, ended, before, find } = question;
   const one = idWord(question);
   const without = ended.to < range.to ? ", without today" : "";
-  const since = before.from < before.to ? html`<br><small>since ${daysText(before)}${without}</small>` : "";
   const hasRest = lines.some(({ kind }) => kind === "rest");
-  const word = stateWord(total.sum);
-  // If the total and all lines are final, the state is shown once.
-  const isAlike = total.sum.isFinal && lines.every(({ sum }) => stateWord(sum) === word);
+  const status = statusOf(total.sum);
+  // If the total and all lines have one status, it is shown once.
+  const isAlike = total.sum.isFinal && lines.every(({ sum }) => statusOf(sum) === status);
   const ofUnit = beside.length === 0 ? "" : ` of ${unitOf(report)}`;
   const own = inCents(
     lines.map(({ sum }) => sum),
@@ -87,46 +108,73 @@ export function idTable(report: Report, beside: readonly Report[] = [], { asClos
   );
   const others = beside.map((other) => othersShown(report, other));
   const isFound = find === undefined || lines.some(({ kind }) => kind === "id");
+  const since = before.from < before.to;
   return html`${(hasRest || find !== undefined) && findForm(question, one)}
   ${!isFound && notice("info", `No ${one} has “${find}” in its name.`)}${table({
-    kind: "usage-ids",
+    kind: "two",
+    id: "table",
     label: `By ${one}`,
-    caption: `By ${one}, ${daysText(range)}${isAlike ? `. All of it: ${word}` : ""}`,
+    caption: `By ${one}, ${daysTitle(range)}${isAlike ? `. All: ${FIGURE_STATUS[status].word}` : ""}`,
     heads: [
       capital(one),
       sortedHead(question, "amount", html`${measureOf(report)}`),
-      ...(isAlike ? [] : ["State"]),
-      ...beside.map((one) => numberHead(`${measureOf(one)}${asClosed ? ", as closed" : ""}`)),
-      numberHead(`Share${ofUnit}`, "spare"),
-      sortedHead(question, "growth", html`Change${ofUnit}`, since),
+      ...(isAlike ? [] : [html`<th scope="col" class="opt">Status</th>`]),
+      ...beside.map((one) => numberHead(`${measureOf(one)}${asClosed ? ", as closed" : ""}`, "opt")),
+      html`<th scope="col">Share${ofUnit}</th>`,
+      ...(since
+        ? [
+            html`<th scope="col" class="number opt" title="${daysTitle(before)}${without}">${shortTitle(before)}</th>`,
+          ]
+        : []),
+      sortedHead(question, "growth", html`Change${ofUnit}`),
       html`<th scope="col" class="trend">Trend</th>`,
     ],
     rows: lines.map((line, n) =>
-      idRow(line, report, { isAlike, n, rounded: own[n], beside: others.map((column) => column[n] ?? "") }),
+      idRow(line, report, {
+        isAlike,
+        n,
+        since,
+        rounded: own[n],
+        beside: others.map((column) => column[n] ?? ""),
+      }),
     ),
     foot: idRow(total, report, {
       isAlike,
+      since,
       beside: beside.map((other) => figureShown(other.total.sum, other)),
     }),
   })}`;
 }
 
-function sortedHead(question: Question, sort: Question["sort"], label: Html, below: Html | "" = ""): Html {
-  if (question.sort === sort)
-    return html`<th scope="col" class="number" aria-sort="descending">${label} <span aria-hidden="true">↓</span>${below}</th>`;
-  const title = sort === "growth" ? "Sort by growth" : "Sort by amount";
-  return html`<th scope="col" class="number"><a href="${addressOf(question, { sort })}" title="${title}">${label}</a>${below}</th>`;
+/** A range in the head of a column: `October`, or `1–28 Oct`. */
+function shortTitle(range: Days): string {
+  return daysTitle(range).replace(/ \d{4}$/, "");
+}
+
+function sortedHead(question: Question, by: "amount" | "growth", label: Html): Html {
+  const [now, way] = question.sort.split("_");
+  return sortHead(label, {
+    sorted: now !== by ? undefined : way === "up" ? "ascending" : "descending",
+    to: (order) => addressOf(question, { sort: order === "ascending" ? `${by}_up` : by }),
+    kind: by === "growth" ? "change" : "",
+  });
 }
 
 function idRow(
   line: Line,
   report: Report,
-  given: { isAlike: boolean; n?: number; rounded?: Amount | undefined; beside: readonly (Html | "")[] },
+  given: {
+    isAlike: boolean;
+    n?: number;
+    since: boolean;
+    rounded?: Amount | undefined;
+    beside: readonly (Html | "")[];
+  },
 ): Html {
-  const { isAlike, n, rounded, beside } = given;
-  const colour = n === undefined ? "" : html`<span class="swatch ${colourOf(line, n)}"></span> `;
-  const figure = html`${numberCell(line.sum, report, rounded)}${!isAlike && html`<td>${stateBadge(line.sum)}</td>`}`;
-  return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th>${figure}${beside.map((one) => html`<td class="number">${one}</td>`)}<td class="number spare">${percent(line.share)}</td><td class="number">${growthOf(line, report)}${changeOf(line)}</td>
+  const { isAlike, n, since, rounded, beside } = given;
+  const colour = n === undefined ? "" : html`<span class="swatch ${colourOf(report.lines, n)}"></span> `;
+  const { before } = line;
+  return html`<tr><th scope="row">${colour}${titleOf(line, report)}</th><td class="number lead">${figureShown(line.sum, report, rounded)}</td>${!isAlike && html`<td class="opt">${stateBadge(line.sum)}</td>`}${beside.map((one) => html`<td class="number opt">${one}</td>`)}<td class="share">${share(line.share)}</td>${since && html`<td class="number opt">${before.isComplete ? figureShown(before, report) : count(null, "not loaded")}</td>`}<td class="number change">${changeOf(line)}</td>
     <td class="trend">${sparkline(pointsOf(line.trend, report))}</td></tr>`;
 }
 
@@ -145,24 +193,23 @@ function othersShown({ lines }: Report, other: Report): Html[] {
   );
 }
 
-function colourOf({ kind }: Line, n: number): string {
-  if (kind === "none") return "none";
-  return kind === "id" && n < MOST_PARTS ? `s${n + 1}` : "rest";
+/** The first five ids have a colour. What has no team or project never has one, so that it is the same everywhere. */
+function colourOf(lines: readonly Line[], n: number): string {
+  const before = lines.slice(0, n).filter(({ kind }) => kind === "id").length;
+  return lines[n]?.kind === "id" && before < MOST_PARTS ? `s${before + 1}` : "rest";
 }
 
 function titleOf(line: Line, report: Report): Html {
   const { question } = report;
-  if (line.kind === "rest" && question.find === undefined) {
+  if (line.kind === "rest" && question.find === undefined && line.ids > 0) {
     const rows = rowsOf(question).find((one) => one > question.rows);
     const more =
       rows === undefined
         ? ""
-        : html` <a href="${addressOf(question, { rows: String(rows) })}">Show ${rows}</a>`;
+        : html` <a href="${addressOf(question, { rows: String(rows) })}#table">Show ${rows}</a>`;
     return html`${lineTitle(line, question)}${more}`;
   }
   if (line.kind !== "id" || line.id === null) return html`${lineTitle(line, question)}`;
-  const shown = name(line.name ?? line.id);
-  const id = line.name === null || line.name === line.id ? "" : html` ${otherId(line.id)}`;
   if (question.by === "owner") {
     const to = address("/owners", {
       source: question.source.slug,
@@ -170,10 +217,18 @@ function titleOf(line: Line, report: Report): Html {
       owner: line.id,
     });
     // An owner's name is the cost centre.
-    return html`<a href="${to}">${name(line.id)}</a>${line.name !== null && html` <small>${name(line.name)}</small>`}`;
+    return html`<a href="${to}">${name(line.id)}</a>${second(line.name)}`;
   }
-  if (question.by !== "workspace") return html`${shown}${id}${keyFacts(report.keys.get(line.id))}`;
-  return html`<a href="${addressOf(question, { workspace: line.id, by: "project", find: undefined })}">${shown}</a>${id}`;
+  const shown = name(line.name ?? line.id);
+  const id = line.name === null || line.name === line.id ? "" : html` ${otherId(line.id)}`;
+  if (question.by !== "workspace")
+    return html`${shown}${question.by === "api_key" && id}${second(report.workspaceOf.get(line.id))}${keyFacts(report.keys.get(line.id))}`;
+  return html`<a href="${addressOf(question, { workspace: line.id, by: "project", find: undefined })}">${shown}</a>`;
+}
+
+/** The second line of a name: its workspace or cost centre. */
+function second(text: string | null | undefined): Html | "" {
+  return text == null ? "" : html`<br><small>${name(text)}</small>`;
 }
 
 function keyFacts(key: ShownKey | undefined): Html | "" {
@@ -184,43 +239,22 @@ function keyFacts(key: ShownKey | undefined): Html | "" {
     expiresAt !== null && html`expires ${instant(expiresAt)}`,
     createdBy !== null && html`created by ${name(createdBy)}`,
   ].filter((fact) => fact !== false);
-  return facts.length === 0 ? "" : html` <small>${joined(facts)}</small>`;
+  return facts.length === 0 ? "" : html`<br><small>${joined(facts)}</small>`;
 }
 
-function growthOf({ isComparable, compared, before }: Line, { question }: Report): Html | "" {
-  const growth = compared - before.amount;
-  if (!isComparable || growth === 0n) return "";
-  const size = growth < 0n ? -growth : growth;
-  return html`<span class="spare">${growth < 0n ? "−" : "+"}${question.measure === "cost" ? money(size) : amountShown(size)} </span>`;
+function changeOf(line: Line): Html {
+  const { isComparable, before, compared } = line;
+  if (!isComparable) return change(null, "Needs two complete periods");
+  if (line.change === null) return compared === 0n ? change(null, "No usage in either period") : html`new`;
+  return change(line.change, `Before: ${amountShown(before.amount)}`);
 }
 
-function changeOf({ isComparable, change, before, compared }: Line): Html {
-  if (!isComparable)
-    return html`<span class="none" title="only where this range and the earlier one are complete">–</span>`;
-  if (change === null) return html`${compared === 0n ? "no usage in both" : "new"}`;
-  return html`<span title="before: ${amountShown(before.amount)}">${percent(change, { signed: true })}</span>`;
+export function statusOf(figure: Figure): FigureStatus {
+  return figureStatus({ ...figure, isFinal: figure.isFinal && !figure.isUnderWay });
 }
-
-const SIGNS = {
-  "under way": ["◔", "provisional", "it grows until its time ends"],
-  "final, not proved": [
-    UNPROVED.glyph,
-    "unproved",
-    "it changes only by a restatement, and is not compared with the export or totals yet",
-  ],
-  "no price": [
-    "○",
-    "missing",
-    "some of its usage has no price, or its month was closed without the cost of it",
-  ],
-  "final and proved": ["●", "ok", "it changes only by a restatement, and equals the export or totals"],
-} as const;
 
 function stateBadge(figure: Figure): Html {
-  const word = stateWord(figure);
-  if (word === "missing" || word === "provisional") return badge(word);
-  const [glyph, kind, about] = SIGNS[word];
-  return html`<span class="status ${kind}" title="${about}"><span aria-hidden="true">${glyph}</span> <span class="word">${word}</span></span>`;
+  return pill(FIGURE_STATUS[statusOf(figure)]);
 }
 
 function pointsOf(trend: readonly Figure[], { buckets }: Pick<Report, "buckets">): ChartPoint[] {
@@ -236,32 +270,19 @@ function pointOf(at: string, figure: Figure): ChartPoint {
 
 export function trend(report: Report): Html {
   const { question, lines, total, buckets, trendBefore, restated, unusual } = report;
-  const { range, before } = question;
+  const { range, before, measure, by } = question;
   const unit = unitOf(report);
-  const label = `${capital(unit)} per ${question.per}, ${daysText(range)}`;
-  const parts = lines.flatMap((line, n) => {
-    const kind = colourOf(line, n);
+  const label = `${capital(unit)} per ${question.per}, ${daysTitle(range)}`;
+  const named = lines.flatMap((line, n) => {
+    const kind = colourOf(lines, n);
+    if (kind === "rest" && line.kind !== "none") return [];
     const name = line.kind === "id" ? plainName(line.name ?? line.id ?? "") : lineTitle(line, question);
-    return kind === "rest"
-      ? []
-      : [{ kind, name, values: line.trend.map(({ amount }) => amountDrawn(amount)) }];
+    return { kind, name, values: line.trend.map(({ amount }) => amountDrawn(amount)) };
   });
+  const parts = named.toSorted((a, b) => Number(a.kind === "rest") - Number(b.kind === "rest"));
   const isWeeks = question.per === "day" && buckets.length >= 2 * WEEK;
   const shift = isWeeks ? toSameWeekday(before.from, range.from) : 0;
-  const isOpen = total.trend.some(({ isComplete, isFinal }) => isComplete && !isFinal);
-  const notes = [
-    isOpen && html`<li><span class="swatch s1 open"></span> hatched: provisional, it may still change</li>`,
-    total.trend.some(({ isComplete, amount }) => !isComplete && amount !== 0n) &&
-      html`<li><span aria-hidden="true">▵</span> at least: a part is not loaded</li>`,
-    lines.some((line, n) => colourOf(line, n) === "rest" && line.sum.amount !== 0n) &&
-      html`<li><span class="swatch rest"></span> all others</li>`,
-    restated.size > 0 &&
-      html`<li><span class="restated" aria-hidden="true">▾</span> a count of it changed when it was final (<a href="${address("/differences", { source: question.source.slug, says: "restatement" })}">which</a>)</li>`,
-    buckets.some(({ at }) => unusual.has(at)) && UNUSUAL_NOTE,
-    trendBefore.length > 0 &&
-      html`<li><span class="swatch ghost"></span> grey line: ${daysText(before)}${shift !== 0 && `, moved by ${counted(Math.abs(shift), "day")} so that weekdays match`}</li>`,
-  ].filter((note) => note !== false);
-  const chart = timeChart({
+  const drawn = {
     points: pointsOf(total.trend, report).map((point) => ({
       ...point,
       isRestated: restated.has(point.at),
@@ -272,42 +293,59 @@ export function trend(report: Report): Html {
       const figure = trendBefore[n + shift];
       return figure === undefined ? { at: "", value: null, isFinal: true } : pointOf(figure.at, figure);
     }),
+  };
+  const chart = timeChart({
+    ...drawn,
     zoom: addressOf(question, { from: undefined, to: undefined, per: undefined, against: undefined }),
     end: range.to,
-    width: 960,
-    height: 260,
     label,
     unit,
-    isMoney: question.measure === "cost",
+    isMoney: measure === "cost",
   });
-  return html`<p class="quiet">${label}</p>${scroll(label, chart)}
-    ${notes.length > 0 && html`<ul class="chart-notes">${notes}</ul>`}
-    <details class="figures"><summary>The figures of this chart</summary>
+  const others = lines.some(
+    (line, n) =>
+      line.sum.amount !== 0n &&
+      line.kind !== "none" &&
+      line.kind !== "total" &&
+      colourOf(lines, n) === "rest",
+  );
+  return box({
+    title: `${measure === "cost" ? "Cost" : capital(unit)} by ${idWord({ by, measure })}`,
+    note: html`${unit} per ${question.per}`,
+    links: chartLegend(
+      chartKeys(drawn, {
+        before: `${daysTitle(before)}${shift === 0 ? "" : ", aligned by weekday"}`,
+        rest: others ? "All others" : undefined,
+      }),
+    ),
+    body: html`${chart}<p class="quiet readout" aria-live="polite"></p>
+    <details class="figures"><summary>Figures</summary>
     ${table({
       label: "Figures of the chart",
       caption: label,
-      heads: [capital(question.per), numberHead(capital(unit)), "State"],
+      heads: [capital(question.per), numberHead(capital(unit)), "Status"],
       rows: buckets.map(({ at }, n) => {
         const figure = total.trend[n] as Figure;
         return html`<tr><th scope="row">${bucketShown(at, question.per)}</th>${numberCell(figure, report)}<td>${stateBadge(figure)}</td></tr>`;
       }),
     })}</details>
-    <script type="module" src="/assets/chart.js"></script>`;
+    <script type="module" src="/assets/chart.js"></script>`,
+  });
 }
 
 const WEEK = 7;
 
-function toSameWeekday(first: string, second: string): number {
+export function toSameWeekday(first: string, second: string): number {
   const later = daysBetween({ from: first, to: second }) % WEEK;
   return later > WEEK / 2 ? later - WEEK : later;
 }
 
 export function lineTitle({ kind, ids }: Line, question: Pick<Question, "by" | "measure">): string {
   const one = idWord(question);
-  if (kind === "none") return `Without ${one === "API key" || one === "owner" ? "an" : "a"} ${one}`;
+  if (kind === "none") return question.by === "owner" ? "No team" : `No ${one}`;
   if (kind === "adjustment") return "Changed since the close";
   if (kind === "unloaded") return `Not loaded by ${one}`;
-  if (kind === "rest") return `The rest: ${counted(ids, one)}`;
+  if (kind === "rest") return ids === 0 ? "No longer used" : `The rest: ${counted(ids, one)}`;
   return kind === "total" ? "Total" : "";
 }
 
@@ -317,29 +355,21 @@ export function figureShown(figure: Figure, { question }: Report, rounded = figu
     question.measure === "cost"
       ? money(rounded, question.currency, figure.amount)
       : html`${amountShown(figure.amount)}`;
-  if (figure.isComplete) return html`${shown}${figure.isUnderWay && " so far"}`;
+  if (figure.isComplete) return html`${shown}`;
   if (figure.amount === 0n) return html`${figure.isUnpriced ? "no price" : "not loaded"}`;
-  return html`at least ${shown}`;
-}
-
-export function stateWord({
-  isComplete,
-  isFinal,
-  isProved,
-  isUnderWay,
-  isUnpriced = false,
-}: Figure): "no price" | "missing" | "under way" | "provisional" | "final, not proved" | "final and proved" {
-  if (isUnpriced) return "no price";
-  if (!isComplete) return "missing";
-  if (isUnderWay) return "under way";
-  if (!isFinal) return "provisional";
-  return isProved ? "final and proved" : "final, not proved";
+  return html`≥ ${shown}`;
 }
 
 const MOST_NAMED = 6;
 
 export function intervalsShown(intervals: readonly Interval[]): string {
-  const named = intervals.slice(0, MOST_NAMED).map(rangeText);
+  const named = intervals
+    .slice(0, MOST_NAMED)
+    .map((one) =>
+      one.start % DAY_MS === 0 && one.end % DAY_MS === 0
+        ? daysTitle({ from: dayOf(one.start), to: dayOf(one.end) })
+        : rangeText(one),
+    );
   const left = intervals.length - named.length;
   return named.join(", ") + (left > 0 ? ` and ${left} more parts` : "");
 }

@@ -1,13 +1,16 @@
 import { UsageError } from "../../core/base/errors.ts";
-import { type CalendarMonth, monthAt } from "../../core/domain/months/month.ts";
-import { addMonths, monthStart } from "../../core/domain/time/days.ts";
+import { counted } from "../../core/base/printable.ts";
+import { type CalendarMonth, daysTitle, monthAt } from "../../core/domain/months/month.ts";
+import { FIGURE_STATUS } from "../../core/domain/proof/statuses.ts";
+import { addMonths, daysBetween, monthStart } from "../../core/domain/time/days.ts";
+import { type Amount, amountDrawn, amountOf } from "../../core/domain/usage/amount.ts";
 import type { Database } from "../../core/store/db/database.ts";
 import { inSnapshot } from "../../core/store/db/snapshot.ts";
 import { meterStart } from "../../core/store/figures/counted.ts";
 import { isLoadedByHour } from "../../core/store/figures/loaded.ts";
 import { type UsageSource, usageSources } from "../../core/store/figures/sources.ts";
 import type { Page } from "../../web/layout.ts";
-import { type Html, html, notice, prose } from "../../web/parts.ts";
+import { button, type Html, html, type Kpi, kpis, name, notice, pill, prose } from "../../web/parts.ts";
 import { namedSource } from "../../web/query.ts";
 import type { Context, Web } from "../../web/routes.ts";
 import type { Bill } from "../costs/bill.ts";
@@ -21,17 +24,19 @@ import { noteShown, notesOf } from "./notes.ts";
 import {
   addressOf,
   COUNTED_WORDS,
+  filtersOf,
+  idWord,
   type Question,
   questionForm,
   questionOf,
+  type Refused,
   refusalOf,
-  titleOf,
   USAGE_QUERY,
   type UsageQuery,
   whyEmpty,
 } from "./question.ts";
 import { type Report, reportOf } from "./report.ts";
-import { headline, idTable, trend } from "./tables.ts";
+import { figureShown, headline, idTable, statusOf, trend, unitOf } from "./tables.ts";
 import { workbookOf } from "./workbook.ts";
 
 export function addUsage(web: Web): void {
@@ -102,37 +107,112 @@ async function leftOut(db: Database, question: Question): Promise<Html | ""> {
 }
 
 async function show({ db, query, now, masked }: Context<UsageQuery>): Promise<Page> {
-  const sources = await usageSources(db);
-  const source = namedSource(sources, query.source);
+  const source = namedSource(await usageSources(db), query.source);
   if (source === undefined)
     return {
       title: "Usage",
       body: said("No source is stored yet. `usage-etl sync --inline` loads the first usage."),
     };
-  const { question, currencies } = await requestedOf(db, query, { source, now });
-  const title = titleOf(question);
-  const form = questionForm(question, { sources, currencies });
+  const requested = await requestedOf(db, query, { source, now }).catch(refusedForm);
+  const refused = "why" in requested ? requested : undefined;
+  const { question, currencies } =
+    "why" in requested
+      ? await requestedOf(
+          db,
+          { ...query, from: undefined, to: undefined, against: undefined },
+          { source, now },
+        )
+      : requested;
+  const page = { title: `Usage, ${daysTitle(question.requested)}`, filters: filtersOf(question) };
+  const form = questionForm(question, currencies, refused && { ...refused, given: query });
+  if (refused !== undefined) return { ...page, body: form, status: 400 };
   if (question.range.from === question.range.to)
-    return { title, body: html`${form}${said(`There is nothing to show. ${whyEmpty(question)}`)}` };
+    return { ...page, body: html`${form}${said(`There is nothing to show. ${whyEmpty(question)}`)}` };
   const refusal = refusalOf(question);
-  if (refusal !== undefined) return { title, body: html`${form}${notice("warn", refusal)}` };
-  if (isUnpriced(question)) return { title, body: html`${form}${said(NO_PRICE)}` };
-  if (!question.isLoaded) return { title, body: html`${form}${notLoaded(question)}` };
+  if (refusal !== undefined) return { ...page, body: html`${form}${notice("warn", refusal)}` };
+  if (isUnpriced(question)) return { ...page, body: html`${form}${said(NO_PRICE)}` };
+  if (!question.isLoaded) return { ...page, body: html`${form}${notLoaded(question)}` };
   const report = await reportOf(db, question, { now, masked });
+  const status = FIGURE_STATUS[statusOf(report.total.sum)];
   const body = html`${form}
-      <dl class="facts">${headline(report)}</dl>
+      ${kpis(await kpisOf(db, report, { now, masked }))}
       ${(await notesOf(db, report)).map(noteShown)}
       ${await leftOut(db, question)}
       ${trend(report)}
-      ${idTable(report)}
-      ${downloads(question)}`;
-  return { title, body };
+      ${idTable(report)}`;
+  return { ...page, pill: pill(status), actions: downloads(question), body };
+}
+
+/** An error of the range stands in the form, which stays. */
+function refusedForm(error: unknown): Omit<Refused, "given"> {
+  if (!(error instanceof UsageError)) throw error;
+  const field = ({ range_reversed: "range", range_not_earlier: "against" } as const)[error.code];
+  if (field === undefined) throw error;
+  return { field, code: error.code, why: `${error.message} ${error.next}` };
+}
+
+async function kpisOf(db: Database, report: Report, given: { now: number; masked: boolean }): Promise<Kpi[]> {
+  const { question, total, lines } = report;
+  const { ended, measure } = question;
+  const unit = measure === "cost" ? unitOf(report) : undefined;
+  const shown = (amount: Amount) =>
+    html`${amount > 0n ? "+" : amount < 0n ? "−" : ""}${amountIn(report, amount < 0n ? -amount : amount)}`;
+  const days = daysBetween(ended);
+  const grown = lines
+    .filter(({ kind, isComparable }) => kind === "id" && isComparable)
+    .map((line) => ({ line, more: line.compared - line.before.amount }))
+    .toSorted((a, b) => (a.more < b.more ? 1 : -1))[0];
+  // A dimension that is not loaded may hide usage that its workspaces have.
+  const isHidden =
+    !total.sum.isComplete && measure === "traces" && !["workspace", "owner"].includes(question.by);
+  const all = isHidden ? await reportOf(db, { ...question, by: "workspace" }, given) : undefined;
+  const isMore = all !== undefined && all.total.sum.amount > total.sum.amount;
+  return [
+    headline(
+      report,
+      isMore
+        ? {
+            isStated: false,
+            figure: all.total.sum,
+            note: html`<span>${amountIn(report, total.sum.amount)} by ${idWord(question)}</span>`,
+          }
+        : { isStated: false },
+    ),
+    {
+      label: "Change",
+      value: total.isComparable ? shown(total.compared - total.before.amount) : "–",
+      unit,
+      note: total.isComparable
+        ? html`${amountIn(report, total.before.amount)} before`
+        : "Needs two complete periods",
+    },
+    {
+      label: "Per day",
+      value:
+        days > 0 && total.sum.isComplete ? amountIn(report, perDay(total.compared, days, question)) : "–",
+      unit,
+      note: `${counted(days, "day")}${ended.to < question.range.to ? ", without today" : ""}`,
+    },
+    {
+      label: "Largest rise",
+      value: grown === undefined || grown.more <= 0n ? "–" : shown(grown.more),
+      unit,
+      ...(grown !== undefined && grown.more > 0n && { note: name(grown.line.name ?? grown.line.id ?? "") }),
+    },
+  ];
+}
+
+function amountIn(report: Report, amount: Amount): Html {
+  return figureShown({ ...report.total.sum, amount, isComplete: true, isUnderWay: false }, report);
+}
+
+/** Counts are whole. */
+function perDay(amount: Amount, days: number, { measure }: Question): Amount {
+  return measure === "cost" ? amount / BigInt(days) : amountOf(Math.round(amountDrawn(amount) / days));
 }
 
 function downloads(question: Question): Html {
-  return html`<p>Download: <a href="${addressOf(question, {}, "/usage.xlsx")}">Excel (XLSX)</a> ·
-    <a href="${addressOf(question, {}, "/usage.csv")}">CSV of this table</a> ·
-    <a href="${addressOf(question, { table: "time" }, "/usage.csv")}">CSV of the trend</a></p>`;
+  return html`${button(addressOf(question, {}, "/usage.xlsx"), "Excel")}${button(addressOf(question, {}, "/usage.csv"), "CSV")}${button(addressOf(question, { table: "time" }, "/usage.csv"), "CSV by day")}`;
 }
 
 function isUnpriced({ measure, currency }: Question): boolean {

@@ -21,8 +21,8 @@ export async function workbookOf(
   { now, masked }: { now: number; masked: boolean },
 ): Promise<Buffer> {
   const tables = [
-    { sheet: titleOf(report.question), table: idLines(report) },
-    { sheet: "Trend", table: trendLines(report) },
+    { sheet: titleOf(report.question), table: idLines(report, report.lines) },
+    { sheet: "Trend", table: trendLines(report, report.lines) },
     ...(bill === undefined
       ? []
       : [{ sheet: "Bill", table: billFile([masked ? withoutCloser(bill) : bill]) }]),

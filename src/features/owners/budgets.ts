@@ -74,7 +74,7 @@ export function describeBudget(budget: MonthBudget): string {
   const { currency, amount, spent, percent, reached } = budget;
   const shown = currency === null ? amountShown : centsShown;
   const when = reached === null ? "" : ` It ${reached.isSure ? "was" : "will be"} used up on ${reached.day}.`;
-  return `Budget of ${describeBudgeted(budget)}: ${leastOf(budget)}${shown(spent)} of ${shown(amountOf(amount))} ${currency ?? "traces"} (${percent} %) this ${budget.per.replace("_", " ")}.${when}`;
+  return `Budget of ${describeBudgeted(budget)}: ${leastOf(budget)}${shown(spent)} of ${shown(amountOf(amount))} ${currency ?? "traces"} (${percent.toFixed(1)} %) this ${budget.per.replace("_", " ")}.${when}`;
 }
 
 export function leastOf({ daysMissing, mayBeLess }: Pick<MonthBudget, "daysMissing" | "mayBeLess">): string {

@@ -282,7 +282,8 @@ function onFigures(at: Situation): Advice | undefined {
     return advice("warn", repair, command, `/differences?${where}`);
   }
   if (trust.disagreements > 0) {
-    const request = `The platform contradicts itself on ${counted(trust.disagreements, "count")}. Contact its support, or accept ${them(trust.disagreements)} when you close.`;
+    const keep = trust.disagreements === 1 ? "keeps its month" : "keep their months";
+    const request = `${counted(trust.disagreements, "difference")} ${keep} open. Accept ${them(trust.disagreements)}, or ask the platform's support.`;
     return { ...advice("warn", request, undefined, `/differences?${where}`), alerts: CONTRADICTIONS };
   }
   if (at.unpriced) {

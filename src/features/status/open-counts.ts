@@ -25,6 +25,7 @@ export async function openCounts(
       [...(await countOpenDifferences(db))].map(([slug, open]) => (isChosen(slug) ? open : 0)),
     ),
     alerts: sum([...incidents].map(([slug, own]) => (isChosen(slug) ? own.length : 0))),
+    isSyncing: runs.some(({ finishedAt, outcome }) => finishedAt === null && outcome === "running"),
     syncedAt: ends.length === 0 ? undefined : Math.max(...ends),
   };
 }

@@ -1,275 +1,610 @@
+import { z } from "zod";
 import { describeDuration } from "../../core/base/clock.ts";
 import { counted } from "../../core/base/printable.ts";
-import { type CalendarMonth, monthNamed, monthTitle } from "../../core/domain/months/month.ts";
+import {
+  type CalendarMonth,
+  daysTitle,
+  dayTitle,
+  monthAt,
+  monthBefore,
+  monthNamed,
+  monthTitle,
+} from "../../core/domain/months/month.ts";
 import { describeOtherDifferences } from "../../core/domain/proof/difference.ts";
 import { describeRestatements } from "../../core/domain/proof/restatement.ts";
-import { addDays } from "../../core/domain/time/days.ts";
-import { amountOf } from "../../core/domain/usage/amount.ts";
-import { FORECAST_DAYS, FORECAST_METHOD, monthForecast } from "../../core/domain/usage/forecast.ts";
+import {
+  BUDGET_STATUS,
+  FIGURE_STATUS,
+  figureStatus,
+  MONTH_STATUS,
+  monthStatus,
+} from "../../core/domain/proof/statuses.ts";
+import { addDays, dayOf } from "../../core/domain/time/days.ts";
+import {
+  type Amount,
+  amountDrawn,
+  amountOf,
+  amountShown,
+  percentOf,
+} from "../../core/domain/usage/amount.ts";
+import { FORECAST_METHOD } from "../../core/domain/usage/forecast.ts";
 import { namesOf } from "../../core/pipeline/never-read.ts";
 import { describePutOff, type SyncBudget } from "../../core/pipeline/sync/sync-budget.ts";
 import type { SourceStatus } from "../../core/store/activity/overview.ts";
-import { MOST_PARTS, timeChart, UNUSUAL_NOTE } from "../../web/chart.ts";
+import { type UsageSource, usageSources } from "../../core/store/figures/sources.ts";
+import { type ChartPoint, chartKeys, chartLegend, MOST_PARTS, timeChart } from "../../web/chart.ts";
+import { headed, type Page } from "../../web/layout.ts";
 import {
   address,
+  box,
+  button,
+  change,
+  columns,
   count,
   fact,
   type Html,
   html,
   instant,
+  joined,
+  type Kpi,
+  kpis,
   money,
-  name,
   notice,
+  optional,
   percent,
-  plainName,
+  pill,
   prose,
-  scroll,
+  type Todo,
+  table,
+  todos,
   twin,
 } from "../../web/parts.ts";
+import { ALL_SOURCES } from "../../web/place.ts";
+import { namedSource } from "../../web/query.ts";
 import { type QueuesSeen, seeQueues } from "../../web/queues-seen.ts";
 import type { Context, Web } from "../../web/routes.ts";
 import { factOf, type Incident, pageOf } from "../alerts/conditions.ts";
+import type { UnloadedWorkspace } from "../costs/bill.ts";
+import { limitUses, unloadedWorkspaces } from "../costs/bill-terms.store.ts";
 import type { SourceTrust } from "../coverage/trust.store.ts";
-import { recentUsage } from "../figures/recent-usage.store.ts";
-import { describedByDay, ofLastWeeks, type UnusualOfWorkspace, unusualLately } from "../figures/unusual.ts";
+import { toSameWeekday } from "../figures/tables.ts";
+import { ofLastWeeks, type UnusualOfWorkspace, unusualLately } from "../figures/unusual.ts";
+import { currentBudgets, type MonthBudget, nameOfBudget } from "../owners/budgets.ts";
+import { UNALLOCATED } from "../owners/owner.ts";
 import { reportOnSources, type SourceReport } from "./advice.ts";
+import { billSums } from "./bill-sums.store.ts";
+import { type MonthSpend, monthSpend, type Spend, spendForecast } from "./month-spend.ts";
 import { openCounts } from "./open-counts.ts";
 
-const DAYS = 30;
+const QUERY = z.object({ source: optional(z.string().max(63)), month: optional(z.string().max(7)) });
+type Requested = Context<z.output<typeof QUERY>>;
 
 export function addOverview(web: Web): void {
   web.counts(({ db, config }, source) => openCounts(db, { config, source }));
-  web.page("/", { oneInstant: true, header: { all: true } }, async (context) => ({
-    title: "Overview",
-    body: html`<div data-live="/overview/live">${await overview(context)}</div>`,
+  web.page("/", { query: QUERY, oneInstant: true, header: { month: true, all: true } }, async (context) => ({
+    ...(await overview(context)),
+    live: address("/overview/live", { source: context.place?.shown, month: context.place?.month }),
   }));
-  web.live("/overview/live", { oneInstant: true, everyMs: 15_000 }, overview);
+  web.live("/overview/live", { query: QUERY, oneInstant: true, everyMs: 15_000 }, async (context) =>
+    headed(await overview(context)),
+  );
 }
 
-type Requested = Context;
+interface Shown {
+  readonly context: Requested;
+  readonly month: CalendarMonth;
+  readonly isUnderWay: boolean;
+  /** Undefined: all sources. */
+  readonly source: string | undefined;
+  readonly sources: readonly UsageSource[];
+  readonly reports: readonly SourceReport[];
+  readonly budgets: readonly MonthBudget[];
+}
 
-async function overview(context: Requested): Promise<Html> {
-  const { db, config, now } = context;
+async function overview(context: Requested): Promise<Page> {
+  const { db, config, now, query, masked } = context;
+  const month = monthNamed(query.month ?? "") ?? monthAt(now);
   const looking = seeQueues(context);
-  const recent = await recentUsage(db, { days: FORECAST_DAYS, top: MOST_PARTS });
-  const unusual = await unusualLately(db);
-  const asAdvised = looking.then(({ sources, unseen }) => ({
-    sources,
-    problem: unseen?.why === "away" ? unseen.message : null,
+  const stored = await usageSources(db);
+  const isAll = query.source === undefined || query.source === ALL_SOURCES;
+  const only = isAll ? undefined : namedSource(stored, query.source);
+  const sources = only === undefined ? stored : [only];
+  const slugs = sources.map(({ slug }) => slug);
+  const spend = await monthSpend(db, { sources, month: month.name, now, masked });
+  const { budgets } = await currentBudgets(db);
+  const asAdvised = looking.then((seen) => ({
+    sources: seen.sources,
+    problem: seen.unseen?.why === "away" ? seen.unseen.message : null,
   }));
-  const reports = await reportOnSources(db, {
-    config,
-    now,
-    queues: asAdvised,
-    masked: context.masked,
-  });
+  const all = await reportOnSources(db, { config, now, queues: asAdvised, masked });
+  const reports = all.filter(({ status }) => slugs.includes(status.source));
+  const isUnderWay = month.start <= dayOf(now) && dayOf(now) < month.end;
+  const source = only?.slug ?? (stored.length === 1 ? stored[0]?.slug : undefined);
+  const shown = { context, month, isUnderWay, source, sources, reports, budgets };
   const queues = await looking;
-  const known = new Set(reports.map(({ status }) => status.source));
-  const inOrder = reports.toSorted((a, b) => Number(needsSomebody(b)) - Number(needsSomebody(a)));
-  const unopened = config.sources.filter(({ slug }) => !known.has(slug));
-  return html`${queues.unseen !== null && notice(queues.unseen.why === "late" ? "info" : "bad", queues.unseen.message)}
-    ${unopened.map(({ slug }) => notice("info", notContacted(slug, queues)))}
-    ${inOrder.map((report) => section(report, { recent, unusual, now, isAlone: reports.length === 1 }))}`;
+  const unopened = config.sources.filter(({ slug }) => !stored.some((one) => one.slug === slug));
+  const bills = await billsOf(shown);
+  const main = spend?.costs[0] ?? spend?.traces;
+  return {
+    title: monthTitle(month),
+    pill: pill(bills.find(({ name }) => name === month.name)?.status ?? MONTH_STATUS.open),
+    about: trusted(reports.map(({ trust }) => trust)),
+    ...(main !== undefined && {
+      actions: button(
+        address("/usage.xlsx", {
+          source: source ?? slugs[0],
+          month: month.name,
+          by: main.by,
+          measure: main.currency === null ? "traces" : "cost",
+        }),
+        "Download Excel",
+      ),
+    }),
+    body: html`${queues.unseen !== null && notice(queues.unseen.why === "late" ? "info" : "bad", queues.unseen.message)}
+      ${unopened.map(({ slug }) => notice("info", notContacted(slug, queues)))}
+      ${spend !== undefined && main !== undefined && kpis(await kpisOf(spend, main, shown))}
+      ${columns(
+        reports.length > 0 && (await attention(shown)),
+        reports.length > 0 &&
+          box({
+            title: "Bills",
+            span: 4,
+            body: html`${billTable(bills, source)}${spend !== undefined && health(spend.traces, source)}`,
+          }),
+        main !== undefined && chartOf(main, shown),
+      )}
+      ${reports.map((report) => checks(report, now, reports.length > 1))}`,
+  };
 }
 
 function notContacted(slug: string, { sources }: QueuesSeen): Html {
   const next = sources?.get(slug)?.nextSync;
-  return html`<p>Source <strong>${slug}</strong> is not contacted yet, so nothing of it is loaded. Its first sync contacts it and loads it${next !== undefined && html`, next at ${instant(next)}`}. This page shows it then.</p>
-    <p>${prose("If that takes long, the log of the service says why. `usage-etl sync --inline` loads it at once.")}</p>`;
+  return html`<p>Waiting for the first sync of <strong>${slug}</strong>${next !== undefined && html` (next ${instant(next)})`}.</p>
+    <p>${prose("`usage-etl sync --inline` loads it at once.")}</p>`;
 }
 
-type RecentUsage = Awaited<ReturnType<typeof recentUsage>>;
-
-interface Given {
-  readonly recent: RecentUsage;
-  readonly unusual: readonly UnusualOfWorkspace[];
-  readonly now: number;
+/** The trust in all sources is that in the worst of them. */
+function trusted(trusts: readonly SourceTrust[]): string {
+  const least = (of: (trust: SourceTrust) => string) => trusts.map(of).toSorted()[0] ?? "";
+  if (trusts.length === 0) return "Nothing is loaded yet.";
+  const [start, final, proved] = [
+    least(({ dataStart }) => dataStart),
+    least(({ finalUntil }) => finalUntil),
+    least(({ provedUntil }) => provedUntil),
+  ];
+  const last = (until: string) => dayTitle(addDays(until, -1), { withYear: true });
+  const behind = trusts.find(({ finalUntil, dataStart }) => finalUntil <= dataStart);
+  if (behind !== undefined)
+    return `No final day yet. Data starts ${dayTitle(behind.dataStart, { withYear: true })}.`;
+  const open = trusts.reduce((sum, { disagreements }) => sum + disagreements, 0);
+  const but = open === 0 ? "" : ` · ${counted(open, "difference")} open`;
+  if (trusts.some(({ provedUntil, dataStart }) => provedUntil <= dataStart))
+    return `Final to ${last(final)} · no day proved yet${but}`;
+  if (proved === final) return `Proved: ${dayTitle(start)} to ${last(proved)}${but}`;
+  return `Proved to ${dayTitle(addDays(proved, -1))} · final to ${last(final)}${but}`;
 }
 
-function section(report: SourceReport, given: Given & { isAlone: boolean }): Html {
-  const { source } = report.status;
-  const card = sourceCard(report, given);
-  if (given.isAlone || needsSomebody(report)) {
-    return html`<section class="source" aria-labelledby="source-${source}"><h2 id="source-${source}">${source}</h2>${card}</section>`;
-  }
-  const month = given.recent.months.find((one) => one.source === source);
-  const traces =
-    month === undefined ? "" : html` ${count(month.traces, "a day is not loaded")} traces so far this month.`;
-  const unusual = ofLastWeeks(given.unusual, source, given.now).length;
-  return html`<section class="source" aria-labelledby="source-${source}"><details id="details-${source}">
-    <summary><h2 id="source-${source}">${source}</h2> <span class="quiet">${trusted(report.trust)}${traces}${unusual !== 0 && ` ${counted(unusual, "unusual day")} in the last two weeks.`}</span></summary>${card}</details></section>`;
+function figureOf(
+  { currency, isComplete }: Pick<Spend, "currency" | "isComplete">,
+  amount: Amount,
+  isRounded: boolean,
+): Html {
+  const least = isComplete ? "" : "≥ ";
+  if (currency === null) return html`${least}${count(amountDrawn(amount))}`;
+  if (!isRounded || amountDrawn(amount) < 100) return html`${least}${money(amount)}`;
+  return html`${least}<span class="number" title="${amountShown(amount)}">${Math.round(amountDrawn(amount)).toLocaleString("en-US")}</span>`;
 }
 
-function needsSomebody({ advice, alerts }: SourceReport): boolean {
-  return alerts.some(isCritical) || advice.kind === "warn" || advice.kind === "bad";
+function since(spend: Spend): Html {
+  if (spend.change === null) return html``;
+  const [, ...rest] = daysTitle(spend.before).split(" ").reverse();
+  return html`<span>${change(spend.change)} vs ${rest.reverse().join(" ")}</span>`;
 }
 
-function sourceCard(report: SourceReport, { recent, unusual, now }: Given): Html {
-  const { status, trust, alerts, advice } = report;
-  const { source } = status;
-  const isSaid = ({ kind }: Incident) => advice.alerts?.kinds.includes(kind) === true;
-  const [said, others] = [alerts.filter(isSaid), alerts.filter((one) => !isSaid(one))];
-  const days = recent.days.filter((one) => one.source === source).slice(-DAYS);
-  const unusualByDay = describedByDay(unusual.filter((one) => one.source === source));
-  const points = days.map(({ date, traces, isFinal }) => ({
-    at: date,
-    value: traces,
-    isFinal,
-    unusual: unusualByDay.get(date),
-  }));
-  const label = `Traces by day of source ${source}`;
-  const used = recent.workspaces.filter((one) => one.source === source);
-  const parts = used.map(({ id, name, traces }, n) => ({
-    kind: `s${n + 1}`,
-    name: plainName(name ?? id),
-    values: traces.slice(-DAYS),
-  }));
-  return html`<p class="trust">${trusted(trust)}</p>
-    <dl class="facts">${monthFigures(recent, source)}</dl>
-    ${notice(
-      advice.kind,
-      html`<p><strong>What to do now:</strong> ${advice.href === undefined ? prose(advice.sentence) : html`<a href="${advice.href}">${prose(advice.sentence)}</a>`}${advice.why !== undefined && html` <a href="${advice.why}">See why</a>`}</p>
-      ${advice.alerts?.isWhole === false && said.map((one) => alertShown(one, source))}
-      ${advice.command !== undefined && twin(advice.command)}`,
-    )}
-    ${others.filter(isCritical).map((one) => notice("warn", alertShown(one, source)))}
-    <h3>Traces of the last ${DAYS} days, today so far</h3>
-    ${
-      days.length === 0
-        ? html`<p class="quiet">Nothing is loaded yet.</p>`
-        : html`${scroll(label, timeChart({ points, parts: parts.length > 1 ? parts : [], unit: "traces", width: 900, height: 160, label }))}${chartNotes(
-            parts.length > 1 ? used : [],
-            source,
-            days.some(({ date }) => unusualByDay.has(date)),
-          )}`
-    }
-    <p><a href="${address("/usage", { source })}">Usage and costs</a></p>
-    ${others.filter((one) => !isCritical(one)).map((one) => notice("info", alertShown(one, source)))}
-    ${loading(report, now)}`;
-}
-
-function chartNotes(used: RecentUsage["workspaces"], source: string, isUnusual: boolean): Html {
-  if (used.length === 0 && !isUnusual) return html``;
-  return html`<ul class="chart-notes">${used.map(
-    ({ id, name: title }, n) =>
-      html`<li><span class="swatch s${n + 1}"></span> <a href="${address("/usage", { source, workspace: id, by: "project" })}">${name(title ?? id)}</a></li>`,
-  )}${isUnusual && UNUSUAL_NOTE}</ul>`;
-}
-
-function monthFigures({ days: all, months, before, costs }: RecentUsage, source: string): Html[] {
-  const current = months.find((one) => one.source === source);
-  const last = before.find((one) => one.source === source);
-  const ofMonth = (
-    { month, traces, least: loaded }: Pick<RecentUsage["months"][number], "month" | "traces" | "least">,
-    { state, stateOfCost }: { state: string; stateOfCost: (cost: Standing) => string },
-    more: Html | string = "",
-  ) => {
-    const least = traces === null ? "at least " : "";
-    const cost = costs
-      .filter((one) => one.source === source && one.month === month)
-      .map((one) => {
-        const amount = html`${least}${money(amountOf(one.cost))} ${one.currency}`;
-        return html`<br>estimated cost ${amount} of what has a price, ${stateOfCost(one)}`;
-      });
-    const sum =
-      traces === null
-        ? html`at least <strong class="headline">${count(loaded)}</strong> traces: not all of its days are loaded`
-        : html`<strong class="headline">${count(traces)}</strong> traces, ${state}`;
-    return html`<div><dt><a href="${address(`/months/${month}`, { source })}">${titleOf(month)}</a></dt>
-      <dd>${sum}${cost}${more}</dd></div>`;
+async function kpisOf(spend: MonthSpend, main: Spend, shown: Shown): Promise<Kpi[]> {
+  const { month, isUnderWay, source, context } = shown;
+  const { traces, costs } = spend;
+  const sofar = isUnderWay ? " so far" : "";
+  const missing = shown.reports.reduce((sum, { trust }) => sum + trust.gapDays, 0);
+  const gaps = (one: Spend) =>
+    !one.isComplete && missing > 0 && html`<span>${counted(missing, "daily figure")} missing</span>`;
+  const others = costs
+    .slice(1)
+    .map((one) => html`<span>and ${figureOf(one, one.amount, isUnderWay)} ${one.currency}</span>`);
+  const first = {
+    label: main.currency === null ? `Traces${sofar}` : `Cost${sofar} (estimate)`,
+    value: figureOf(main, main.amount, isUnderWay),
+    unit: main.currency ?? undefined,
+    note: html`${since(main)}${gaps(main)}${others}`,
   };
-  const facts: Html[] = [];
-  if (current !== undefined) {
-    const { month, provisional, days, ended, before: sameDays } = current;
-    const open =
-      (provisional ?? 0) === 0 ? "" : html`<br><small>${count(provisional)} traces may still change</small>`;
-    const change = changeShown(ended, sameDays);
-    const since =
-      change === null
-        ? ""
-        : html`<br><small>${change} in ${days} days, against the same days of the month before</small>`;
-    facts.push(ofMonth(current, { state: "so far", stateOfCost: () => "so far" }, html`${open}${since}`));
-    const own = all.filter((one) => one.source === source);
-    const amounts = own.map(({ date, traces, isFinal }) => ({ day: date, amount: traces, isFinal }));
-    const forecast = monthForecast(amounts, own.at(-1)?.date ?? "");
-    if (forecast !== null)
-      facts.push(html`<div><dt>${titleOf(month)}, forecast</dt>
-        <dd><strong class="headline">${count(Math.round(forecast))}</strong> traces<br><small title="${FORECAST_METHOD}">if weekdays go on as in the last four weeks</small></dd></div>`);
+  const limits =
+    isUnderWay && source !== undefined ? await limitUses(context.db, shown.sources[0]?.sourceId ?? 0) : [];
+  const limit = limits.find(
+    (one) => one.workspaceId === "(all)" && one.percent !== null && one.limitType === "monthly_traces",
+  );
+  return [
+    first,
+    await forecastKpi(main, shown),
+    ...(main === traces
+      ? []
+      : [
+          {
+            label: `Traces${sofar}`,
+            value: figureOf(traces, traces.amount, false),
+            note: html`${since(traces)}${gaps(traces)}${limit !== undefined && html`<span>${limit.isComplete ? "" : "≥ "}${percent(limit.percent)} of plan limit</span>`}`,
+          },
+        ]),
+    main.by === "owner" ? noTeam(main, shown) : lastMonthKpi(await billsOf(shown), month),
+  ];
+}
+
+function noTeam(main: Spend, { source, month }: Shown): Kpi {
+  const amount = main.parts.find(({ id }) => id === null)?.amount ?? 0n;
+  const unit = main.currency ?? "traces";
+  const to = address("/owners", { source, month: month.name, owner: UNALLOCATED });
+  return {
+    label: main.currency === null ? "Traces without a team" : "Cost without a team",
+    value: percent(percentOf(amount, main.amount)),
+    note:
+      amount === 0n
+        ? "Everything has a team"
+        : html`<a href="${to}">${figureOf(main, amount, true)} ${unit} to assign</a>`,
+  };
+}
+
+function lastMonthKpi(bills: readonly Bill[], month: CalendarMonth): Kpi {
+  const before = monthBefore(month);
+  const bill = bills.find(({ name }) => name === before.name);
+  return {
+    label: `Cost in ${monthTitle(before)}`,
+    value: bill?.amount === undefined ? "–" : money(bill.amount),
+    unit: bill?.currency,
+    ...(bill !== undefined && { note: pill(bill.status) }),
+  };
+}
+
+async function forecastKpi(
+  main: Spend,
+  { month, isUnderWay, source, sources, budgets, context }: Shown,
+): Promise<Kpi> {
+  const days = main.days.length;
+  if (!isUnderWay)
+    return {
+      label: main.currency === null ? "Traces per day" : "Cost per day",
+      value: days === 0 ? "–" : figureOf(main, main.amount / BigInt(days), false),
+      unit: main.currency ?? undefined,
+    };
+  const slugs = sources.map(({ slug }) => slug);
+  const forecast = await spendForecast(context.db, main, { sources: slugs, today: dayOf(context.now) });
+  const budget = budgets.find(
+    (one) =>
+      one.of === null &&
+      one.currency === main.currency &&
+      (one.source ?? undefined) === source &&
+      one.per === "month",
+  );
+  const name = `Forecast for ${monthTitle(month).split(" ")[0]}`;
+  if (forecast === null)
+    return {
+      label: name,
+      value: "–",
+      note: main.isComplete ? "Two final weeks are needed" : "Days are not loaded",
+    };
+  const used =
+    budget &&
+    percentOf(
+      BigInt(Math.round(forecast * 100)),
+      BigInt(Math.round(amountDrawn(amountOf(budget.amount)) * 100)),
+    );
+  return {
+    label: name,
+    value: html`<span class="number" title="${FORECAST_METHOD}">${Math.round(forecast).toLocaleString("en-US")}</span>`,
+    unit: main.currency ?? undefined,
+    note: budget === undefined || used == null ? "The whole month" : budgetPill(budget, used),
+  };
+}
+
+function budgetPill({ reached }: MonthBudget, used: number): Html {
+  const status = reached?.isSure
+    ? BUDGET_STATUS.exceeded
+    : used > 100
+      ? BUDGET_STATUS.at_risk
+      : BUDGET_STATUS.on_track;
+  return html`<span class="pill ${status.tone}" title="${status.word}: ${status.about}"><span aria-hidden="true">${status.mark}</span> ${percent(used)} of budget<span class="visually-hidden"> (${status.word})</span></span>`;
+}
+
+interface Bill {
+  readonly name: string;
+  readonly amount: Amount | undefined;
+  readonly currency: string | undefined;
+  readonly status: (typeof MONTH_STATUS)[keyof typeof MONTH_STATUS];
+  /** Differences that keep the month open. */
+  readonly differences: number;
+}
+
+const BILLS = 3;
+
+async function billsOf({ context, sources, reports, month }: Shown): Promise<Bill[]> {
+  const current = monthAt(context.now);
+  const months = [current];
+  while (months.length < BILLS) months.push(monthBefore(months.at(-1) as CalendarMonth));
+  if (!months.some(({ name }) => name === month.name)) months.push(month);
+  const sums = await billSums(context.db, {
+    sourceIds: sources.map(({ sourceId }) => sourceId),
+    months: months.map(({ start }) => start),
+  });
+  return months
+    .filter(({ end }) => sources.some(({ dataStart }) => dataStart < end))
+    .map(({ name, start, end }) => {
+      const own = sums.filter((one) => one.month === start);
+      const closed = Math.max(0, ...own.map((one) => one.closed));
+      const differences = Math.max(0, ...own.map((one) => one.differences));
+      const open = differences + reports.filter(({ trust }) => trust.reconciledUntil < end).length;
+      const cost = own.find(({ currency }) => currency !== null);
+      const state = { isClosed: closed === sources.length, isUnderWay: start === current.start, open };
+      return {
+        name,
+        amount: cost && amountOf(cost.cost ?? "0"),
+        currency: cost?.currency ?? undefined,
+        status: MONTH_STATUS[monthStatus(state)],
+        differences: state.isClosed || state.isUnderWay ? 0 : differences,
+      };
+    });
+}
+
+function billTable(bills: readonly Bill[], source: string | undefined): Html {
+  const currency = bills.find((one) => one.currency !== undefined)?.currency;
+  return table({
+    label: "Bills",
+    caption: "",
+    heads: ["Month", html`<th scope="col" class="number">${currency ?? "Cost"}</th>`, "Status"],
+    rows: bills.map(({ name, amount, status, differences }) => {
+      const title = dayTitle(`${name}-01`, { withYear: true }).slice(2);
+      return html`<tr><th scope="row"><a href="${address(`/months/${name}`, { source })}">${title}</a></th><td class="number">${amount === undefined ? "–" : money(amount)}</td><td>${pill(status, differences === 0 ? undefined : String(differences))}</td></tr>`;
+    }),
+  });
+}
+
+/** One mark for each day of the month that has begun. */
+function health({ days }: Spend, source: string | undefined): Html {
+  const states = days.map((day) => ({ day: day.at, status: figureStatus(day) }));
+  const many = (["proved", "final", "provisional", "missing"] as const).flatMap((status) => {
+    const own = states.filter((one) => one.status === status).length;
+    return own === 0 ? [] : `${own} ${FIGURE_STATUS[status].word.toLowerCase()}`;
+  });
+  return html`<header class="next"><h2>Data health</h2><a class="more" href="${address("/coverage", { source })}">Calendar</a></header>
+    <div class="strip" aria-hidden="true">${states.map(({ day, status }) => html`<i class="${FIGURE_STATUS[status].tone}" title="${dayTitle(day)}: ${FIGURE_STATUS[status].word}"></i>`)}</div>
+    <p class="quiet">Days: ${joined(many)}</p>`;
+}
+
+function chartOf(main: Spend, { source, month }: Shown): Html {
+  const what = main.currency === null ? "Traces" : "Cost";
+  const points = main.days.map(({ at, amount, isComplete, isFinal, unusual }): ChartPoint => {
+    const drawn = amountDrawn(amount);
+    return { at, value: isComplete ? drawn : null, atLeast: drawn, isFinal, unusual };
+  });
+  const named = main.parts.filter(({ id }) => id !== null).slice(0, MOST_PARTS);
+  const none = main.parts.filter(({ id }) => id === null);
+  const parts = [...named, ...none].map(({ id, name, byDay }, n) => ({
+    kind: id === null ? "rest" : `s${n + 1}`,
+    name: id === null ? (main.by === "owner" ? "No team" : "No workspace") : name,
+    values: main.days.map(({ at }) => amountDrawn(byDay.get(at) ?? 0n)),
+  }));
+  const shift = toSameWeekday(main.before.from, main.days[0]?.at ?? month.start);
+  const before = main.days.map((_, n): ChartPoint => {
+    const day = main.daysBefore[n + shift];
+    return day === undefined || !day.isComplete
+      ? { at: "", value: null, isFinal: true }
+      : { at: day.at, value: amountDrawn(day.amount), isFinal: true };
+  });
+  const by = main.by === "owner" ? "team" : "workspace";
+  const unit = main.currency ?? "traces";
+  const chart = { points, parts: parts.length > 1 ? parts : [], before };
+  const title = `${what} by ${by}`;
+  const measure = main.currency === null ? "traces" : "cost";
+  return box({
+    title,
+    note: html`${unit} per day`,
+    links: chartLegend(
+      chartKeys(chart, {
+        before: `${monthTitle(monthBefore(month))}${shift === 0 ? "" : ", aligned by weekday"}`,
+        rest: main.parts.length > parts.length ? "All others" : undefined,
+      }),
+    ),
+    body: html`${timeChart({ ...chart, unit, isMoney: main.currency !== null, label: `${title}, ${unit} per day, ${monthTitle(month)}`, zoom: source === undefined ? undefined : address("/usage", { source, by: main.by, measure }), end: month.end })}
+      <p class="quiet readout" aria-live="polite"><a href="${address("/usage", { source, month: month.name, by: main.by, measure })}">Usage in ${monthTitle(month)}</a></p>
+      <script type="module" src="/assets/chart.js"></script>`,
+  });
+}
+
+/** What needs somebody, the most urgent first, with one action each. */
+async function attention(shown: Shown): Promise<Html> {
+  const { context, reports, source, budgets } = shown;
+  const { db, now } = context;
+  const unusual = await unusualLately(db);
+  const rows: (Todo & { readonly rank: number })[] = [];
+  for (const { status, advice, alerts } of reports) {
+    const of = status.source;
+    const where = reports.length > 1 ? ` (${of})` : "";
+    if (advice.kind === "warn" || advice.kind === "bad") rows.push(advised(advice, { alerts, where }));
+    const unloaded = await unloadedWorkspaces(db, {
+      source: of,
+      monthStart: monthBefore(monthAt(now)).start,
+    });
+    if (unloaded.length > 0) rows.push(unloadedTodo(unloaded, of, where));
+    for (const alert of alerts)
+      if (
+        !["budget", "unusual", "workspace_unloaded"].includes(alert.kind) &&
+        !advice.alerts?.kinds.includes(alert.kind)
+      )
+        rows.push(alertTodo(alert, of, where));
+    for (const one of ofLastWeeks(unusual, of, now)) rows.push(unusualTodo(one, where));
   }
-  if (last !== undefined) facts.push(ofMonth(last, { state: standing(last), stateOfCost: standing }));
-  return facts;
+  for (const one of budgets)
+    if (source === undefined || one.source === null || one.source === source) rows.push(...budgetTodo(one));
+  const open = reports.reduce((sum, { alerts }) => sum + alerts.length, 0);
+  return box({
+    title: "Needs attention",
+    span: 8,
+    links: open > 0 ? html`<a href="${address("/alerts", { source })}">All alerts (${open})</a>` : "",
+    body:
+      rows.length === 0
+        ? html`<p>${joined(
+            reports.map(
+              ({ advice, status }) =>
+                html`${reports.length > 1 && `${status.source}: `}${prose(advice.sentence)}`,
+            ),
+            html`<br>`,
+          )}</p>`
+        : todos(rows.toSorted((a, b) => a.rank - b.rank)),
+  });
 }
 
-type Standing = Pick<RecentUsage["before"][number], "isClosed" | "isFinal" | "isProved">;
+const BAD = { tone: "bad", mark: "✕", rank: 0 } as const;
+const WARN = { tone: "warn", mark: "!", rank: 1 } as const;
+const INFO = { tone: "info", mark: "●", rank: 3 } as const;
 
-function standing({ isClosed, isFinal, isProved }: Standing): string {
-  if (isClosed) return "closed";
-  if (!isFinal) return "may still change";
-  return isProved ? "final and proved" : "final, not proved";
+function advised(
+  { kind, sentence, href, why, command, alerts: said }: SourceReport["advice"],
+  { alerts, where }: { alerts: readonly Incident[]; where: string },
+): Todo & { readonly rank: number } {
+  const [what = "", ...rest] = sentence.split(/(?<=\.) /);
+  const own =
+    said?.isWhole === false ? alerts.filter((one) => said.kinds.includes(one.kind)).map(factOf) : [];
+  const details = [...rest, ...own].join(" ");
+  const isOfDifferences = href?.startsWith("/differences") ?? false;
+  return {
+    ...(kind === "bad"
+      ? BAD
+      : isOfDifferences
+        ? { ...BAD, mark: FIGURE_STATUS.differs.mark, rank: 1 }
+        : WARN),
+    what: html`${prose(what.replace(/\.$/, ""))}${where}`,
+    details: html`${prose(details)}${why !== undefined && html` <a href="${why}">See why</a>`}${command !== undefined && twin(command)}`,
+    action:
+      href === undefined
+        ? undefined
+        : button(
+            href,
+            isOfDifferences
+              ? "Review"
+              : href.startsWith("/backfills")
+                ? "Load"
+                : href.startsWith("/months")
+                  ? "Close"
+                  : "View",
+            "primary",
+          ),
+  };
 }
 
-function titleOf(month: string): string {
-  return monthTitle(monthNamed(month) as CalendarMonth);
+const ACTIONS: Partial<Record<Incident["kind"], string>> = {
+  final_changed: "View changes",
+  usage_limit: "View usage",
+};
+
+function alertTodo(alert: Incident, of: string, where: string): Todo & { readonly rank: number } {
+  const [what = "", ...rest] = factOf(alert).split(/(?<=\.) /);
+  const to = alert.kind === "usage_limit" ? address("/usage", { source: of }) : pageOf(alert.kind, of);
+  return {
+    ...(alert.severity === "critical" ? WARN : INFO),
+    what: html`${prose(what.replace(/\.$/, ""))}${where}`,
+    details: prose(rest.join(" ")),
+    action: to === undefined ? undefined : button(to, ACTIONS[alert.kind] ?? "View differences"),
+  };
 }
 
-function changeShown(now: number | null, before: number | null): string | null {
-  return now === null || before === null || before === 0
-    ? null
-    : percent((100 * (now - before)) / before, { signed: true });
+function unloadedTodo(
+  all: readonly UnloadedWorkspace[],
+  of: string,
+  where: string,
+): Todo & { readonly rank: number } {
+  const traces = all.reduce((sum, one) => sum + one.traces, 0);
+  const names = joined(all.slice(0, 3).map(({ name, workspaceId }) => html`${name ?? workspaceId}`));
+  return {
+    ...WARN,
+    rank: 0.5,
+    what: html`${counted(all.length, "workspace")} ${all.length === 1 ? "is" : "are"} not loaded: about ${traces.toLocaleString("en-US", { maximumSignificantDigits: 3 })} traces a month${where}`,
+    details: html`The platform counts ${all.length === 1 ? "it" : "them"}; no sync reads ${all.length === 1 ? "it" : "them"}. Bills, limits and forecasts leave out ${names}.`,
+    action: button(address("/coverage", { source: of }), "Give access"),
+  };
 }
 
-function alertShown(alert: Incident, source: string): Html {
-  const to = pageOf(alert.kind, source);
-  const link = to === undefined ? "" : html` <a href="${to}">Show them</a>`;
-  return html`<p>${prose(factOf(alert))}${link}</p>`;
+function unusualTodo(one: UnusualOfWorkspace, where: string): Todo & { readonly rank: number } {
+  const { source, workspaceId, workspaceName, day, amount, expected, because } = one;
+  const named = because.map(
+    ({ by, id, name: title }) => `${by === "api_key" ? "key" : by} ${title ?? `${id.slice(0, 8)}…`}`,
+  );
+  const to = address("/usage", {
+    source,
+    workspace: workspaceId,
+    by: "project",
+    from: day,
+    to: addDays(day, 1),
+    per: "day",
+  });
+  return {
+    ...INFO,
+    what: html`Unusual day: ${dayTitle(day)}, ${workspaceName ?? workspaceId} had ${count(amount)} traces (expected ${count(Math.round(expected))})${where}`,
+    details: named.length === 0 ? undefined : `Mostly ${named.join(", ")}.`,
+    action: button(to, "View day"),
+  };
 }
 
-function loading(report: SourceReport, now: number): Html {
+function budgetTodo(one: MonthBudget): (Todo & { readonly rank: number })[] {
+  const { reached, passed, spent, amount, currency, forecast } = one;
+  if (reached === null && passed === null) return [];
+  const shown = (value: Amount) =>
+    html`${currency === null ? count(Math.round(amountDrawn(value))) : money(value)}`;
+  const said =
+    reached === null
+      ? `${passed} % used`
+      : `${reached.isSure ? "exceeded on" : "will be exceeded on"} ${dayTitle(reached.day)}`;
+  const look = reached === null ? INFO : reached.isSure ? BAD : WARN;
+  return [
+    {
+      ...look,
+      what: `Budget “${nameOfBudget(one)}” ${said}`,
+      details: html`${shown(spent)} of ${shown(amountOf(amount))} ${currency ?? "traces"}.${forecast !== null && ` Forecast ${Math.round(forecast).toLocaleString("en-US")} ${currency ?? "traces"}.`}`,
+      action: button(address("/owners", { source: one.source ?? undefined }), "View budget"),
+    },
+  ];
+}
+
+function checks(report: SourceReport, now: number, isNamed: boolean): Html {
   const { status, trust, progress, lastSync, nextSync, budget, neverRead } = report;
   const { source } = status;
-  return html`<details id="loading-${source}" ${(trust.gapDays > 0 || status.failures.length > 0) && "open"}><summary>Loading and comparing</summary><dl class="facts">
-      ${fact("Not loaded", html`<a href="${address("/coverage", { source })}">${trust.gapDays === 0 ? "nothing is missing" : counted(trust.gapDays, "daily figure")}</a>`)}
-      ${neverRead.length > 0 && fact("Not known", html`${namesOf(neverRead)}: no response ever named ${neverRead.length === 1 ? "it" : "them"}`)}
-      ${fact("Differences", html`<a href="${address("/differences", { source })}">${count(status.openDifferences)} open, ${count(status.platformDisagrees)} where the platform contradicts itself</a>${describeOtherDifferences(status.otherDifferences)}`)}
+  return html`<details id="checks-${source}"><summary>Sync and checks${isNamed && ` of ${source}`}</summary><dl class="facts">
+      ${fact("Missing", html`<a href="${address("/coverage", { source })}">${trust.gapDays === 0 ? "Nothing" : counted(trust.gapDays, "daily figure")}</a>`)}
+      ${neverRead.length > 0 && fact("Never read", html`${namesOf(neverRead)}: no response ever named ${neverRead.length === 1 ? "it" : "them"}`)}
+      ${fact("Differences", html`<a href="${address("/differences", { source })}">${count(status.openDifferences + status.platformDisagrees)} open</a>${describeOtherDifferences(status.otherDifferences)}`)}
       ${fact("Restated", html`<a href="${address("/differences", { source, says: "restatement" })}">${describeRestatements(status.restatements)}</a>`)}
       ${fact("Failed ranges", failures(status.failures))}
       ${fact("Requests", describeBudget(budget))}
-      ${fact("Fetch tasks", html`${count(progress.waiting)} wait, ${count(progress.queued)} are queued${budget?.putOff && budget.problem === undefined ? `. ${describePutOff(budget.putOff)}` : ""}`)}
-      ${fact("Last sync", lastSync === null ? "none is recorded" : html`${instant(lastSync.startedAt)}: ${lastSync.outcome.replace("_", " ")}${lastSync.reason !== null && html`. ${prose(lastSync.reason)}`}`)}
+      ${fact("Fetch tasks", html`${count(progress.waiting)} waiting, ${count(progress.queued)} queued${budget?.putOff && budget.problem === undefined ? `. ${describePutOff(budget.putOff)}` : ""}`)}
+      ${fact("Last sync", lastSync === null ? "None yet" : html`${instant(lastSync.startedAt)}: ${lastSync.outcome.replace("_", " ")}${lastSync.reason !== null && html`. ${prose(lastSync.reason)}`}`)}
       ${fact("Next sync", next(nextSync, now))}
-      ${fact("Compared", html`with the export: ${at(progress.lastReconciledAt)}; with totals: ${at(progress.lastTotalsAt)}`)}
+      ${fact("Compared", html`Export: ${at(progress.lastReconciledAt)}; totals: ${at(progress.lastTotalsAt)}`)}
     </dl></details>`;
 }
 
-/** The main statement about the data. Both ends are exclusive in the data and inclusive here. */
-function trusted({ dataStart, finalUntil, provedUntil }: SourceTrust): Html {
-  if (finalUntil <= dataStart) return html`Not final yet, not even the first day, ${dataStart}.`;
-  if (provedUntil === finalUntil) {
-    return html`<strong>Final and proved until ${addDays(finalUntil, -1)}</strong>, from the data start ${dataStart} on.`;
-  }
-  const final = html`Final until ${addDays(finalUntil, -1)}`;
-  return provedUntil <= dataStart
-    ? html`${final}. Not proved from the start: ${dataStart} is the first day that is not.`
-    : html`${final}, <strong>final and proved until ${addDays(provedUntil, -1)}</strong>.`;
-}
-
 function failures(groups: SourceStatus["failures"]): Html {
-  if (groups.length === 0) return html`none`;
+  if (groups.length === 0) return html`None`;
   return html`<ul>${groups.map(
     ({ state, code, parts, byHour, nextRetry }) =>
-      html`<li>${count(parts)} ${byHour !== 0 && byHour !== parts && html`(${count(byHour)} of them by hour) `}${state} with <code>${code}</code>${nextRetry !== null && html`, next attempt ${instant(nextRetry)}`}</li>`,
+      html`<li>${count(parts)} ${byHour !== 0 && byHour !== parts && html`(${count(byHour)} by hour) `}${state} with <code>${code}</code>${nextRetry !== null && html`, retry ${instant(nextRetry)}`}</li>`,
   )}</ul>`;
 }
 
 function describeBudget(budget: SyncBudget | null): Html {
-  if (budget === null) return html`not known: the source is not configured here`;
+  if (budget === null) return html`Not known: the source is not configured here`;
   const { needed, allowed, problem } = budget;
-  return html`a sync needs at most ${count(needed)}; the rate limit allows ${count(allowed)} until the next
+  return html`Up to ${count(needed)} per sync; limit ${count(allowed)}
     ${problem !== undefined && notice("warn", html`<p>${prose(problem.message)} ${prose(problem.next)}</p>`)}`;
 }
 
 function next(nextSync: string | null, now: number): Html {
-  if (nextSync === null) return html`not known: no schedule is seen`;
+  if (nextSync === null) return html`Not known: no schedule is seen`;
   const lateMs = now - Date.parse(nextSync);
   // A countdown would change with every page update.
   return html`${instant(nextSync)}${lateMs > 0 && `, due for ${describeDuration(lateMs)}`}`;
@@ -277,8 +612,4 @@ function next(nextSync: string | null, now: number): Html {
 
 function at(iso: string | null): Html {
   return iso === null ? html`never` : instant(iso);
-}
-
-function isCritical({ severity }: Incident): boolean {
-  return severity === "critical";
 }

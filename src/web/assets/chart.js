@@ -3,11 +3,11 @@
 for (const chart of document.querySelectorAll("svg[data-zoom]")) {
   const region = chart.parentElement;
   const hits = [...chart.querySelectorAll(".hit")];
-  const readout = region.insertAdjacentElement("afterend", document.createElement("p"));
-  readout.className = "readout";
-  readout.setAttribute("aria-live", "polite");
-  readout.textContent =
-    "Point at a bar, or use the arrow keys here. Drag over bars, or hold Shift, to choose a range.";
+  const card = chart.closest(".card");
+  const readout = card.querySelector(".readout");
+  const hint = readout.innerHTML || "Drag to zoom · ←/→ to read";
+  readout.innerHTML = hint;
+  const keys = [...card.querySelectorAll("[data-part]")];
   let from = -1;
   let to = -1;
   let isDragged = false;
@@ -16,11 +16,28 @@ for (const chart of document.querySelectorAll("svg[data-zoom]")) {
     [from, to] = [start, end];
     const [first, last] = [Math.min(from, to), Math.max(from, to)];
     for (const [n, hit] of hits.entries()) hit.classList.toggle("chosen", first <= n && n <= last);
-    if (last < 0) return;
-    const said = hits[to].textContent.replaceAll("\n", " · ");
+    const lines = last < 0 ? [] : hits[to].textContent.trim().split("\n");
+    // The key of the chart has the value of each part of the pointed day.
+    for (const key of keys) {
+      const own = lines.find((line) => line.startsWith(`${key.dataset.part}: `));
+      key.querySelector("b")?.remove();
+      if (own)
+        key.append(
+          Object.assign(document.createElement("b"), {
+            textContent: ` ${own.slice(key.dataset.part.length + 2)}`,
+          }),
+        );
+    }
+    if (last < 0) {
+      readout.innerHTML = hint;
+      return;
+    }
+    const others = lines.filter(
+      (line, n) => n === 0 || !keys.some((key) => line.startsWith(`${key.dataset.part}: `)),
+    );
     readout.textContent =
       first === last
-        ? said
+        ? others.join(" · ")
         : `${hits[first].dataset.at} to ${hits[last].dataset.at}: ${isDragged ? "release" : "Enter"} shows this range`;
   };
   const show = () => {
@@ -55,12 +72,13 @@ for (const chart of document.querySelectorAll("svg[data-zoom]")) {
     });
 
   region.addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
     if (event.key === "Escape") choose(-1, -1);
     if (event.key === "Enter") show();
     if (step === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
-    const n = to < 0 ? (step > 0 ? 0 : hits.length - 1) : Math.max(0, Math.min(hits.length - 1, to + step));
+    const from0 = to < 0 ? (step > 0 ? -1 : hits.length) : to;
+    const n = Math.max(0, Math.min(hits.length - 1, from0 + step));
     choose(event.shiftKey && from >= 0 ? from : n, n);
     hits[n].scrollIntoView({ block: "nearest", inline: "nearest" });
   });

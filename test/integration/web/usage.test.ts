@@ -1,6 +1,6 @@
 import { parse } from "csv-parse/sync";
 import { expect, test } from "vitest";
-import { monthTitle } from "../../../src/core/domain/months/month.ts";
+import { dayTitle, monthTitle } from "../../../src/core/domain/months/month.ts";
 import { dayOf } from "../../../src/core/domain/time/days.ts";
 import { DAY_MS } from "../../../src/core/domain/time/stride.ts";
 import type { GroupBy } from "../../../src/core/domain/usage/record.ts";
@@ -65,7 +65,7 @@ test.each(Object.entries(WORDS))(
     expect(sum?.whole).toBe(false);
     const lines = page.table(`By ${word}`);
     const total = lines.at(-1);
-    expect(total?.Traces).toBe(`at least ${sum?.total.toLocaleString("en-US")}`);
+    expect(total?.Traces).toBe(`≥ ${sum?.total.toLocaleString("en-US")}`);
     const shown = lines.slice(0, -1).map(({ Traces }) => numberIn(Traces));
     expect(shown.reduce((all, one) => all + one, 0)).toBe(sum?.total);
     const ids = rows.filter((row) => row.id !== "(none)" && row.traces !== null);
@@ -74,18 +74,20 @@ test.each(Object.entries(WORDS))(
     );
     const file = await fileOf(pages, query);
     expect(file.map((line) => Number(line.traces_loaded))).toEqual([...shown, sum?.total]);
-    expect(file.at(-1)).toMatchObject({ traces: "", state: "missing" });
+    expect(file.at(-1)).toMatchObject({ traces: "", state: "Missing" });
     const trend = (await fileOf(pages, `${query}&table=time`)).filter(({ name }) => name === "Total");
     expect(trend.reduce((all, line) => all + Number(line.traces_loaded), 0)).toBe(sum?.total);
     expect(trend.find(({ day }) => day === bench.gap)?.traces).toBe("");
-    expect(page.bars.find((bar) => bar.startsWith(bench.gap))).toContain("not fully loaded, at least");
+    expect(page.bars.find((bar) => bar.startsWith(dayTitle(bench.gap, { withYear: true })))).toContain(
+      "not fully loaded, at least",
+    );
   },
 );
 
 test("only the workspace that lacks a day is incomplete, and a file begins with a byte order mark and is named by what it holds", async () => {
   const { pages, from, to } = await setupTen();
   const lines = (await pages.read(`/usage?from=${from}&to=${to}`)).table("By workspace").slice(0, -1);
-  expect(lines.filter(({ Traces = "" }) => Traces.startsWith("at least"))).toHaveLength(1);
+  expect(lines.filter(({ Traces = "" }) => Traces.startsWith("≥"))).toHaveLength(1);
   const file = await pages.get(`/usage.csv?by=user&from=${from}&to=${to}&per=day`);
   expect(file.headers["content-disposition"]).toBe(
     `attachment; filename="usage-default-traces-by-user-${from}-to-${to}.csv"`,
@@ -123,9 +125,11 @@ test("a range with today is compared without it: half a day is no fall", async (
   const changed = rows.filter(({ now, before }) => now !== before);
   const changes = changed.map(({ id }) => {
     const line = lines.find(({ Workspace = "" }) => Workspace.startsWith(id)) ?? {};
-    return numberIn(Object.entries(line).find(([head]) => head.startsWith("Change"))?.[1]);
+    return numberIn(line.Change?.replace("− ", "−"));
   });
-  expect(changes).toEqual(changed.map(({ now, before }) => now - before));
+  expect(changes).toEqual(
+    changed.map(({ now, before }) => Math.round((1000 * (now - before)) / before) / 10),
+  );
 });
 
 test("each day of two weeks or more stands before the same weekday of the earlier range", async () => {
@@ -136,12 +140,13 @@ test("each day of two weeks or more stands before the same weekday of the earlie
   const counts = await bench.sql<{ day: string; traces: number }>(
     "SELECT usage_date::text AS day, sum(traces)::integer AS traces FROM reporting.fct_usage_workspace_daily GROUP BY 1",
   );
-  const counted = new Map(counts.map((one) => [one.day, one.traces.toLocaleString("en-US")]));
+  const counted = new Map(
+    counts.map((one) => [dayTitle(one.day, { withYear: true }), one.traces.toLocaleString("en-US")]),
+  );
   const compared = bars.flatMap((bar) => {
-    const [, early = "", traces] = /\n(\d{4}-\d\d-\d\d): ([\d,]+)$/.exec(bar) ?? [];
-    return early === ""
-      ? []
-      : [{ days: (Date.parse(bar.slice(0, 10)) - Date.parse(early)) / DAY_MS, early, traces }];
+    const [, early = "", traces] = /\n(\d+ \w+ \d{4}): ([\d,]+)$/.exec(bar) ?? [];
+    const [day = ""] = bar.split(":");
+    return early === "" ? [] : [{ days: (Date.parse(day) - Date.parse(early)) / DAY_MS, early, traces }];
   });
   expect(bars).toHaveLength(14);
   expect(compared.map(({ days }) => days)).toEqual(Array(12).fill(14));
@@ -211,15 +216,15 @@ test.each([
     expect(page.exact(`By ${by}`)[0]).toBe(rows[0]?.total);
     const lines = page.table(`By ${by}`);
     // What is not priced is neither nothing nor proved.
-    expect(lines.at(-1)?.[`Estimated cost, ${currency}`]).toMatch(/^at least /);
-    expect(page.notices.filter((one) => one.includes("no valid price"))).toHaveLength(1);
+    expect(lines.at(-1)?.[`Estimated cost, ${currency}`]).toMatch(/^≥ /);
+    expect(page.notices.filter((one) => one.includes("No price"))).toHaveLength(1);
     expect((await fileOf(pages, query)).at(-1)?.[`estimated_cost_${currency.toLowerCase()}_loaded`]).toBe(
       rows[0]?.total,
     );
     const first = (await fileOf(pages, `${query}&table=time`)).find(
       ({ day, name }) => day === from && name === "Total",
     );
-    expect(first?.state).toBe("no price");
+    expect(first?.state).toBe("Missing");
     const ids = await client.query<{ cost: string }>(
       `SELECT sum(estimated_cost)::text AS cost FROM ${costsBy(by)}
        WHERE source_id = 'default' AND usage_date >= $1::date AND usage_date < $2::date AND currency = $3
@@ -317,7 +322,7 @@ test.each([
   const page = await pages.read(`/usage?${query}`);
   const [, total = ""] = Object.values(page.table(`By ${by === "project" ? "deployment" : by}`).at(-1) ?? {});
   expect(numberIn(total)).toBe(Number(rows[0]?.total));
-  expect(total.startsWith("at least")).toBe(!rows[0]?.whole);
+  expect(total.startsWith("≥")).toBe(!rows[0]?.whole);
   const name = measure === "longlived" ? "longlived_traces" : measure;
   expect((await fileOf(pages, query)).at(-1)?.[`${name}_loaded`]).toBe(rows[0]?.total);
 });
@@ -339,13 +344,13 @@ test("beside final stands whether it is proved, on the page and in the files", a
     const query = `by=project&from=${dayOf(range.start)}&to=${dayOf(range.end)}&per=${per}`;
     const caption = (await pages.read(`/usage?${query}`)).caption("By project");
     const trend = await fileOf(pages, `${query}&table=time`);
-    return [/All of it: (.*)/.exec(caption)?.[1], ...new Set(trend.map(({ state }) => state))];
+    return [/All: (.*)/.exec(caption)?.[1], ...new Set(trend.map(({ state }) => state))];
   };
-  const [unproved, proved] = ["final, not proved", "final and proved"];
+  const [unproved, proved] = ["Final", "Proved"];
   expect([await states("day"), await states("hour")]).toEqual(Array(2).fill([unproved, unproved]));
   // A proof of a part of it proves no sum.
   await bench.reconcile({ range: { ...range, end: range.start + DAY_MS } });
-  expect((await states("day")).sort()).toEqual([proved, unproved, unproved]);
+  expect((await states("day")).sort()).toEqual([unproved, unproved, proved]);
   await bench.reconcile({ range });
   expect([await states("day"), await states("hour")]).toEqual([
     [proved, proved],
@@ -359,7 +364,7 @@ test("one day is shown by hour where its hours are kept, and by day where they a
   const { pages, day } = await setupTen();
   const state = async (ago: number) =>
     (await fileOf(pages, `from=${day(ago)}&to=${day(ago - 1)}`)).at(-1)?.state;
-  expect([await state(1), await state(5)]).toEqual(["provisional", "final, not proved"]);
+  expect([await state(1), await state(5)]).toEqual(["Provisional", "Final"]);
 });
 
 test("a cost by project is proved where the traces of its workspace and those by project are", async () => {
@@ -370,9 +375,9 @@ test("a cost by project is proved where the traces of its workspace and those by
   const query = `measure=cost&by=project&from=${dayOf(month.start)}&to=${dayOf(month.end)}`;
   const state = async () => (await fileOf(pages, query)).at(-1)?.state;
   await monthBench.reconcile({ range: month, groupings: ["workspace"] });
-  expect(await state()).toBe("final, not proved");
+  expect(await state()).toBe("Final");
   await monthBench.reconcile({ range: month });
-  expect(await state()).toBe("final and proved");
+  expect(await state()).toBe("Proved");
 });
 
 test("what came since a month was closed is named beside its traces and beside its costs", async () => {
@@ -396,7 +401,7 @@ test("what came since a month was closed is named beside its traces and beside i
   monthBench.standin.ledger.change(senderOn(monthBench.standin, 0, month.start + 5 * DAY_MS), 12);
   await load();
   const [traces = ""] = await said("traces", month.start, month.end);
-  expect(traces).toMatch(new RegExp(` ${closed} .* 12 more `));
+  expect(traces).toMatch(new RegExp(` ${closed} .*; 12 more `));
   expect((await said("cost", month.start, month.end))[0]).toContain(" 6.00 USD more ");
   expect(await said("traces", month.start - 5 * DAY_MS, month.start)).toEqual([]);
 });

@@ -57,32 +57,31 @@ export function daysText({ from, to }: Days): string {
   return first === end ? `${first}` : `${first} to ${end}`;
 }
 
-const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", timeZone: "UTC" });
-const DAY_MONTH = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
-const MONTH_YEAR = new Intl.DateTimeFormat("en-GB", { month: "short", year: "numeric", timeZone: "UTC" });
-const SHORT_DAY = new Intl.DateTimeFormat("en-GB", {
-  day: "numeric",
-  month: "short",
-  year: "numeric",
-  timeZone: "UTC",
-});
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/** A day as pages show it: `24 Nov`, or with the year `24 Nov 2026`. */
+export function dayTitle(day: string, { withYear = false } = {}): string {
+  const [year, month, date] = day.slice(0, 10).split("-");
+  return `${Number(date)} ${MONTHS[Number(month) - 1]}${withYear ? ` ${year}` : ""}`;
+}
 
 /** Returns a day as pages show it, `28 Nov 2026`. */
 export function shortDay(day: string): string {
-  return SHORT_DAY.format(new Date(day)).replace("Sept", "Sep");
+  return dayTitle(day, { withYear: true });
 }
 
 /** Days in few words, as on pages: `Sep 2026`, `12 Nov 2026`, `8–14 Oct 2026`, `28 Oct – 3 Nov 2026`. */
 export function shortDays({ from, to }: Days): string {
   const last = addDays(to, -1);
-  const start = new Date(from);
-  const text =
-    from === monthStart(from) && to === addMonths(from, 1)
-      ? MONTH_YEAR.format(start)
-      : from === last
-        ? shortDay(from)
-        : from.slice(0, 7) === last.slice(0, 7)
-          ? `${DAY.format(start)}–${shortDay(last)}`
-          : `${from.slice(0, 4) === last.slice(0, 4) ? DAY_MONTH.format(start) : shortDay(from)} – ${shortDay(last)}`;
-  return text.replaceAll("Sept", "Sep");
+  if (from === monthStart(from) && to === addMonths(from, 1)) return shortDay(from).slice(2);
+  if (from === last) return shortDay(from);
+  if (from.slice(0, 7) === last.slice(0, 7)) return `${Number(from.slice(8))}–${shortDay(last)}`;
+  return `${dayTitle(from, { withYear: from.slice(0, 4) !== last.slice(0, 4) })} – ${shortDay(last)}`;
+}
+
+/** The same, with whole months in full: `October 2026`. */
+export function daysTitle({ from, to }: Days): string {
+  return from === monthStart(from) && to === monthStart(to)
+    ? daysText({ from, to })
+    : shortDays({ from, to });
 }

@@ -9,7 +9,6 @@ export interface Status {
   readonly about: string;
 }
 
-/** @public */
 export const FIGURE_STATUS = {
   proved: {
     mark: "●",
@@ -27,17 +26,14 @@ export const FIGURE_STATUS = {
   missing: { mark: "○", word: "Missing", tone: "warn", about: "Not loaded, failed, or without a price" },
   differs: { mark: "≠", word: "Differs", tone: "bad", about: "The platform reports another number" },
 } as const satisfies Readonly<Record<string, Status>>;
-/** @public */
 export type FigureStatus = keyof typeof FIGURE_STATUS;
 
-/** @public */
 export const MONTH_STATUS = {
   in_progress: { mark: "◐", word: "In progress", tone: "info", about: "The month has not ended" },
   open: { mark: "□", word: "Open", tone: "warn", about: "Something keeps the month open" },
   ready: { mark: "✓", word: "Ready to close", tone: "ok", about: "Nothing keeps the month open" },
   closed: { mark: "■", word: "Closed", tone: "ok", about: "Its totals are kept for good" },
 } as const satisfies Readonly<Record<string, Status>>;
-/** @public */
 export type MonthStatus = keyof typeof MONTH_STATUS;
 
 /** @public */
@@ -50,7 +46,6 @@ export const LOAD_STATUS = {
 /** @public */
 export type LoadStatus = keyof typeof LOAD_STATUS;
 
-/** @public */
 export const BUDGET_STATUS = {
   on_track: { mark: "✓", word: "On track", tone: "ok", about: "The forecast is within the budget" },
   at_risk: { mark: "!", word: "At risk", tone: "warn", about: "The forecast is more than the budget" },
@@ -60,7 +55,7 @@ export const BUDGET_STATUS = {
 /** @public */
 export type BudgetStatus = keyof typeof BUDGET_STATUS;
 
-/** The status of a sum: the worst of its parts. `isComplete`: all of it is loaded and has a price. @public */
+/** The status of a sum: the worst of its parts. `isComplete`: all of it is loaded and has a price. */
 export function figureStatus(figure: {
   readonly isComplete: boolean;
   readonly isFinal: boolean;
@@ -73,7 +68,7 @@ export function figureStatus(figure: {
   return figure.isProved ? "proved" : "final";
 }
 
-/** `open`: number of things that keep a month open that has ended. @public */
+/** `open`: number of things that keep a month open that has ended. */
 export function monthStatus(month: {
   readonly isClosed: boolean;
   readonly isUnderWay: boolean;

@@ -24,7 +24,7 @@ export const COVERAGE_VERSION = sql`concat_ws(' ', (
   from usage.coverage
 ), (select concat_ws(' ', count(*), max(failed_at)) from usage.failure))`;
 
-export const PROVED_DAYS = sql`coalesce(p.compared + p.totalled - p.differing, '{}')`;
+const PROVED_DAYS = sql`coalesce(p.compared + p.totalled - p.differing, '{}')`;
 
 export async function loadedDays(
   db: Database,

@@ -18,7 +18,8 @@ export interface Listing {
   readonly top: number;
   readonly find?: string | undefined;
   readonly masked: boolean;
-  readonly sort: "amount" | "growth";
+  /** `_up`: the smallest first. */
+  readonly sort: "amount" | "growth" | "amount_up" | "growth_up";
 }
 
 /**
@@ -30,7 +31,8 @@ export async function usageSums(
   of: UsageOf,
   { range, before, top, find, masked, sort }: Listing & { readonly range: UsageRange },
 ): Promise<UsageSum[]> {
-  const first = sort === "growth" ? sql`t.traces - t.traces_before` : sql`t.traces`;
+  const amount = sort.startsWith("growth") ? sql`(t.traces - t.traces_before)` : sql`t.traces`;
+  const first = sort.endsWith("_up") ? sql`-${amount}` : amount;
   const isFound =
     find === undefined
       ? sql`true`

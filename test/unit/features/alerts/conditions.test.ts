@@ -51,6 +51,8 @@ const limit: LimitUse = {
   daysFinal: 3,
   percent: 49,
   reachedOn: null,
+  workspacesNotLoaded: 0,
+  tracesNotLoaded: 0,
   readAt: "2026-11-04T00:00:00Z",
 };
 

@@ -1,0 +1,39 @@
+import { type Database, query } from "../../core/store/db/query.ts";
+
+interface BillSum {
+  /** First day of the month. */
+  readonly month: string;
+  /** The currency with the largest amount first. Null: the month has no cost. */
+  readonly currency: string | null;
+  /** An exact decimal. */
+  readonly cost: string | null;
+  /** Number of the sources that have closed the month. */
+  readonly closed: number;
+  /** Open differences of the month, counted as the page of differences counts them. */
+  readonly differences: number;
+}
+
+export async function billSums(
+  db: Database,
+  { sourceIds, months }: { sourceIds: readonly number[]; months: readonly string[] },
+): Promise<BillSum[]> {
+  return query<BillSum>(db)`
+    select m.month::text as month, b.currency, b.cost::text as cost,
+           (select count(*)::integer from usage.close c
+            where c.month_start = m.month and c.source_id = any (${[...sourceIds]}::integer[])) as closed,
+           (select count(distinct (d.compared_with, case d.compared_with when 'export' then c.stride end, d.period_start, d.period_end,
+                                   c.workspace_id, c.kind, c.trace_tier, d.measure))::integer
+            from usage.difference d join usage.scope c using (scope_id)
+            where d.state in ('open', 'platform_disagrees') and c.source_id = any (${[...sourceIds]}::integer[])
+              and date_trunc('month', (d.period_end - interval '1 microsecond') at time zone 'UTC')::date = m.month) as differences
+    from unnest(${[...months]}::date[]) m (month)
+    left join lateral (
+      select b.currency, sum(b.estimated_cost) as cost from reporting.usage_bill_monthly b
+      where b.month_start = m.month
+        and b.source_id in (select slug from usage.source where source_id = any (${[...sourceIds]}::integer[]))
+        and b.currency is not null
+      group by 1
+    ) b on true
+    order by m.month desc, b.cost desc nulls last
+  `;
+}
