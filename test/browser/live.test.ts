@@ -79,19 +79,19 @@ test("the overview changes without a reload, keeps the keyboard where it is, and
   const text = async () => (await page.textContent("main"))?.replace(/\s+/g, " ") ?? "";
   await poll(() => waiting.size === 1);
   await page.evaluate("window.stayed = true");
-  // Something failed, so how the loading goes stands open. What somebody folds away stays so.
-  const isOpen = () => page.evaluate("document.querySelector('details[id^=loading-]').open");
-  expect(await isOpen()).toBe(true);
-  await page.locator("details[id^='loading-'] > summary").click();
+  // What somebody opens stays so.
+  const isOpen = () => page.evaluate("document.querySelector('details[id^=checks-]').open");
+  expect(await isOpen()).toBe(false);
+  await page.locator("details[id^='checks-'] > summary").click();
   await page.locator("[data-live] a[href^='/usage']").first().focus();
-  const [, tasks] = /Fetch tasks\s*(\d+) wait/.exec(await text()) ?? [];
+  const [, tasks] = /Fetch tasks\s*(\d+) waiting/.exec(await text()) ?? [];
   expect(Number(tasks)).toBeGreaterThan(0);
 
   await steerBackfill(store, { backfillId: 1, action: "cancel", by: ACTOR });
   await look(15_000);
-  await poll(async () => (await text()).match(/Fetch tasks\s*0 wait/));
+  await poll(async () => (await text()).match(/Fetch tasks\s*0 waiting/));
   expect(await page.evaluate("document.activeElement.getAttribute('href')")).toMatch(/^\/usage/);
-  expect(await isOpen()).toBe(false);
+  expect(await isOpen()).toBe(true);
   // What was sent is the page as the server has it now.
   const [shown, served] = (await page.evaluate(`(async () => {
     const html = await (await fetch("/")).text();

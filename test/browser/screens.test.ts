@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { dayTitle } from "../../src/core/domain/months/month.ts";
 import { DAY_MS } from "../../src/core/domain/time/stride.ts";
 import {
   expectAccessible,
@@ -16,6 +17,8 @@ import { iso } from "../support/story.ts";
 /** Each screen with all that can happen in the database, as different people look at it. */
 
 inBrowser();
+
+const titled = (day = "") => dayTitle(day, { withYear: true });
 
 let site: Awaited<ReturnType<typeof openStory>>;
 beforeAll(async () => {
@@ -74,12 +77,12 @@ test.each([{ width: 1280 }, { width: 320, javascript: false }])(
     expect(told.map((one) => one.split("\n")[0]?.replace(", changed when it was final", ""))).toEqual(
       rows.map(([day, figure, state]) =>
         figure === "not loaded"
-          ? `${day}: not fully loaded`
-          : `${day}: ${figure} traces${state?.includes("final") ? "" : ", provisional"}`,
+          ? `${titled(day)}: not fully loaded`
+          : `${titled(day)}: ${figure} traces${/Final|Proved/.test(state ?? "") ? "" : ", provisional"}`,
       ),
     );
     // Days of each kind are among them.
-    expect(told).toContain(`${iso(story.gap.start)}: not fully loaded`);
+    expect(told).toContain(`${titled(iso(story.gap.start))}: not fully loaded`);
     expect(told.length).toBeGreaterThan(30);
   },
 );
@@ -90,14 +93,14 @@ test("a chart is read with the arrow keys, and a range of it is chosen by draggi
   const begin = () => go(`/usage?by=project&from=${from}&to=${to}`);
   await begin();
   const titles = await inPage<string[]>(page, "tooltips");
-  const said = (n: number) => titles[n]?.replaceAll("\n", " · ");
   const readout = page.locator(".readout");
   await page.locator(".scroll:has(svg[data-zoom])").focus();
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("ArrowRight");
-  expect(await readout.textContent()).toBe(said(1));
-  // What it is made of stands in it.
-  expect(said(1)).toMatch(/ traces · .+: [\d,]+/);
+  expect((await readout.textContent())?.split(" · ")[0]).toBe(titles[1]?.split("\n")[0]);
+  // The key has what it is made of.
+  const [, value = "none"] = /\n.+: ([\d,]+)/.exec(titles[1] ?? "") ?? [];
+  expect(await page.textContent(".legend")).toContain(value);
   await page.keyboard.press("Shift+ArrowRight");
   await page.keyboard.press("Shift+ArrowRight");
   const days = [1, 3].map((n) => iso(story.month.start + n * DAY_MS));

@@ -14,7 +14,7 @@ const [first] = workspaces;
 
 /** Name, path, what it says, and names from outside that it shows. `WORKSPACE` stands for the id of the first workspace. */
 const ROWS: readonly [name: string, path: string, says: RegExp, names?: readonly string[]][] = [
-  ["the overview", "/", /final and proved until/i],
+  ["the overview", "/", /Proved/],
   ["coverage by month", "/coverage?open=WORKSPACE", /Hide 4 dimensions/, workspaces],
   ["coverage by day", `/coverage?stride=day&${range(story.month)}`, /Gaps/, workspaces],
   ["coverage by hour", `/coverage?stride=hour&${range(yesterday)}`, /by hour/, workspaces],
