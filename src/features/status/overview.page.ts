@@ -142,7 +142,7 @@ async function overview(context: Requested): Promise<Page> {
     }),
     body: html`${queues.unseen !== null && notice(queues.unseen.why === "late" ? "info" : "bad", queues.unseen.message)}
       ${unopened.map(({ slug }) => notice("info", notContacted(slug, queues)))}
-      ${spend !== undefined && main !== undefined && kpis(await kpisOf(spend, main, shown))}
+      ${spend !== undefined && main !== undefined && kpis(await kpisOf(spend, main, { ...shown, bills }))}
       ${columns(
         reports.length > 0 && (await attention(shown)),
         reports.length > 0 &&
@@ -201,7 +201,11 @@ function since(spend: Spend): Html {
   return html`<span>${change(spend.change)} vs ${rest.reverse().join(" ")}</span>`;
 }
 
-async function kpisOf(spend: MonthSpend, main: Spend, shown: Shown): Promise<Kpi[]> {
+async function kpisOf(
+  spend: MonthSpend,
+  main: Spend,
+  shown: Shown & { readonly bills: readonly Bill[] },
+): Promise<Kpi[]> {
   const { month, isUnderWay, source, context } = shown;
   const { traces, costs } = spend;
   const sofar = isUnderWay ? " so far" : "";
@@ -234,7 +238,7 @@ async function kpisOf(spend: MonthSpend, main: Spend, shown: Shown): Promise<Kpi
             note: html`${since(traces)}${gaps(traces)}${limit !== undefined && html`<span>${limit.isComplete ? "" : "≥ "}${percent(limit.percent)} of plan limit</span>`}`,
           },
         ]),
-    main.by === "owner" ? noTeam(main, shown) : lastMonthKpi(await billsOf(shown), month),
+    main.by === "owner" ? noTeam(main, shown) : lastMonthKpi(shown.bills, month),
   ];
 }
 
