@@ -9,7 +9,7 @@ import { poll } from "./poll.ts";
 import { startRedis } from "./service.ts";
 import { temporaryFolder } from "./temporary.ts";
 
-const PASSWORD = "redis-kinds-password";
+export const PASSWORD = "redis-kinds-password";
 const HOST = "127.0.0.1";
 
 interface Node {
