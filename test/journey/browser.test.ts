@@ -61,7 +61,7 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
   await page.keyboard.press("Enter");
   await page.waitForURL((at) => at.pathname === "/");
 
-  await create(page, page.locator("dd a[href^='/coverage']"), /\/coverage\?/);
+  await create(page, page.getByRole("link", { name: /^Data health/ }), /\/coverage\?/);
   const first = daysAgo(DAYS);
   const missing = await page.locator(".calendar td.missing a").count();
   expect(missing).toBeGreaterThanOrEqual(2);
@@ -89,7 +89,7 @@ test("a gap is found, selected, previewed, started and loaded by keyboard alone,
   expect(await page.evaluate("window.stayed")).toBe(true);
   await expectAccessible(opened);
 
-  await create(page, page.locator("dd a[href^='/coverage']"), /\/coverage\?/);
+  await create(page, page.getByRole("link", { name: /^Data health/ }), /\/coverage\?/);
   expect(await page.locator("table[data-grid] td.missing").count()).toBe(0);
   expect(await listActions(bench.store.db, { most: 9 })).toMatchObject([
     { action: "backfill.start", via: "page" },

@@ -125,12 +125,12 @@ test("a budget sends an alert with each mark that it passes, and when it is chan
   expect(await send()).toEqual(BEGUN);
   expect(heard.at(-1)?.alerts).toMatchObject([{ alert: "budget", state: "firing", count: 2 }]);
   expect(heard.at(-1)?.text).toContain(
-    `${traces.toLocaleString("en-US")} of ${(traces * 2).toLocaleString("en-US")} traces (50 %) this billing period.`,
+    `${traces.toLocaleString("en-US")} of ${(traces * 2).toLocaleString("en-US")} traces (50.0 %) this billing period.`,
   );
   expect(await send()).toEqual(NOTHING);
   await set(traces);
   expect(await send()).toEqual(BEGUN);
-  expect(heard.at(-1)?.text).toContain("(100 %) this billing period. It was used up on ");
+  expect(heard.at(-1)?.text).toContain("(100.0 %) this billing period. It was used up on ");
   await set(traces * 2);
   expect(await send()).toEqual(BEGUN);
   await set(traces * 2);

@@ -127,5 +127,5 @@ test("status, alerts, metrics, pages and advice tell of a difference of every me
   expect(adviseOn({ ...requested, openDifferences: status?.openDifferences ?? 0 }).command).toMatch(
     /^usage-etl reconcile --from .* --repair$/,
   );
-  expect(adviseOn({ ...requested, openDifferences: 0 }).sentence).toContain(`on ${contradicted} counts`);
+  expect(adviseOn({ ...requested, openDifferences: 0 }).sentence).toContain(`${contradicted} differences`);
 });

@@ -61,13 +61,11 @@ test("a planted spike is found with its project and key, shown on the pages and 
   expect(says).toContain(`Most of the difference is of project ${sender.project.name}`);
 
   const pages = await setupPages(bench);
-  for (const path of [
-    "/",
-    `/usage?source=default&from=${dayOf(today - 20 * DAY_MS)}&to=${dayOf(today)}&by=project`,
-  ]) {
-    const bar = (await pages.read(path)).bars.find((one) => one.startsWith(`${day}: `));
-    expect(bar, path).toContain(`Unusual: ${day}: ${traces.toLocaleString("en-US")} traces in workspace`);
-  }
+  expect((await pages.read("/")).text).toContain(`${traces.toLocaleString("en-US")} traces (expected`);
+  const path = `/usage?source=default&from=${dayOf(today - 20 * DAY_MS)}&to=${dayOf(today)}&by=project`;
+  expect((await pages.read(path)).bars.join()).toContain(
+    `Unusual: ${day}: ${traces.toLocaleString("en-US")} traces in workspace`,
+  );
   const [status] = (await response(await overHttp(pages.url), "status")).sources;
   expect(status.unusual_days).toContain(says);
   const { bars } = await pages.read(`/usage?source=default&by=project&workspace=${bench.workspaceIds[1]}`);

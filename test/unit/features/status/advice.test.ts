@@ -78,7 +78,7 @@ test.each<[string, Partial<Situation>, string, string | undefined]>([
     "usage-etl workspace list",
   ],
   ["no price", { unpriced: true }, "Some usage has no price", "usage-etl prices import FILE"],
-  ["a contradiction", { unpriced: true, trust: DISPUTED }, "contradicts itself on 2", undefined],
+  ["a contradiction", { unpriced: true, trust: DISPUTED }, "2 differences keep", undefined],
   [
     "a difference",
     { trust: DISPUTED, openDifferences: 1 },
