@@ -51,7 +51,10 @@ export function idOf(...parts: readonly unknown[]): string {
 
 /** The message without the view or command at its end, for places with a link. */
 export function factOf({ message }: Pick<Incident, "message">): string {
-  return message.replace(/ See (reporting(?:_detail)?\.\w+|usage-etl [a-z ]*(budgets|status))\.$/, "");
+  return message.replace(
+    / See (reporting(?:_detail)?\.\w+|usage-etl [a-z ]*(budgets|status|invoice list))\.$/,
+    "",
+  );
 }
 
 const PAGES_OF: Partial<Record<AlertKind, [path: string, fields?: Readonly<Record<string, string>>]>> = {
@@ -61,6 +64,8 @@ const PAGES_OF: Partial<Record<AlertKind, [path: string, fields?: Readonly<Recor
   final_changed: ["/differences", { says: "restatement" }],
   budget: ["/owners"],
   unusual: ["/usage", { by: "project" }],
+  invoice_open: ["/invoices"],
+  invoice_missing: ["/invoices"],
 };
 
 /** Page of the cause. Undefined: the overview shows the alert itself. */

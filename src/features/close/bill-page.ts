@@ -124,7 +124,7 @@ export async function billPage(db: Database, of: BillOf): Promise<Page> {
         box({ title: "Lines", span: 8, body: billLines(bill, worthByMeasure(of)) }),
         closed === undefined ? toClose(of) : await changesSince(db, of, closed),
       )}
-      ${columns(await whoPays(db, of), main !== undefined && box({ title: main.question.measure === "cost" ? "Cost by day" : "Traces by day", body: trend(main) }))}
+      ${columns(await whoPays(db, of), main !== undefined && trend(main))}
       ${await folded(db, of, closed)}`,
   };
 }

@@ -224,10 +224,10 @@ async function allTeams(db: Database, of: Teams): Promise<Omit<Page, "title">> {
       },
     ])}
     ${columns(
-      box({ title: "Cost by team", id: "teams", span: 8, body: teamTable(of, to) }),
-      box({ title: "Budgets and limits", span: 4, body: budgetTable(budgets, limits) }),
+      box({ title: "Cost by team", id: "teams", body: teamTable(of, to) }),
+      box({ title: "Budgets and limits", body: budgetTable(budgets, limits) }),
     )}
-    ${columns(box({ title: `By team, ${unitOf(main)} per day`, body: trend(main) }))}${folded(notes)}`,
+    ${columns(trend(main))}${folded(notes)}`,
   };
 }
 

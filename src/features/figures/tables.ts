@@ -276,7 +276,10 @@ export function trend(report: Report): Html {
   const named = lines.flatMap((line, n) => {
     const kind = colourOf(lines, n);
     if (kind === "rest" && line.kind !== "none") return [];
-    const name = line.kind === "id" ? plainName(line.name ?? line.id ?? "") : lineTitle(line, question);
+    const name =
+      line.kind === "id"
+        ? plainName((by === "owner" ? line.id : (line.name ?? line.id)) ?? "")
+        : lineTitle(line, question);
     return { kind, name, values: line.trend.map(({ amount }) => amountDrawn(amount)) };
   });
   const parts = named.toSorted((a, b) => Number(a.kind === "rest") - Number(b.kind === "rest"));

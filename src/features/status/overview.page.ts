@@ -505,6 +505,8 @@ function advised(
 const ACTIONS: Partial<Record<Incident["kind"], string>> = {
   final_changed: "View changes",
   usage_limit: "View usage",
+  invoice_open: "View invoices",
+  invoice_missing: "View invoices",
 };
 
 function alertTodo(alert: Incident, of: string, where: string): Todo & { readonly rank: number } {
@@ -524,7 +526,9 @@ function unloadedTodo(
   where: string,
 ): Todo & { readonly rank: number } {
   const traces = all.reduce((sum, one) => sum + one.traces, 0);
-  const names = joined(all.slice(0, 3).map(({ name, workspaceId }) => html`${name ?? workspaceId}`));
+  const names = joined(
+    all.slice(0, 3).map(({ name, workspaceId }) => html`${name ?? `${workspaceId.slice(0, 8)}…`}`),
+  );
   return {
     ...WARN,
     rank: 0.5,
