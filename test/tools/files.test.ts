@@ -166,7 +166,10 @@ test("the command writes, checks, and says what is wrong", async () => {
     0,
     [expect.objectContaining({ source: "default", removed: 0 })],
   ]);
-  expect(await run(["check"], views)).toMatchObject({ code: 0, stdout: expect.stringContaining("all match") });
+  expect(await run(["check"], views)).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("all match"),
+  });
   const copy = join(folder, "copy");
   await cp(join(to, "manifest"), join(copy, "manifest"), { recursive: true });
   expect(await run(["check", "--to", copy], views)).toMatchObject({
