@@ -49,7 +49,7 @@ describe("several sources", () => {
       /^eu: .*\nto do +\d.* is the first day that is final and not compared.*(\n .*)*\nlast sync .*\ndays +[\d,]+ .*final/m,
     );
     expect(healthy.stdout).not.toContain("PROBLEMS");
-    expect(healthy.stdout).toContain("`usage-etl status --source eu` shows all");
+    expect(healthy.stdout).toContain("`usage-etl status --source eu` shows everything");
     // So three of them fit the screen of a terminal.
     const lines = healthy.stdout.trim().split("\n");
     expect(lines.length).toBeLessThanOrEqual(16);

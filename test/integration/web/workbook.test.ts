@@ -70,9 +70,10 @@ function inCsv(cell: SheetCell | undefined, column: string): string {
   return decimal;
 }
 
-/** Checks that a sheet has the lines of a CSV file. */
+/** Checks that a sheet has the lines of a CSV file, but for its total: a pivot table or a sum over the column would count it twice. */
 function expectLines(sheet: Sheet | undefined, csv: string) {
-  const [header = [], ...lines]: string[][] = parse(csv);
+  const [header = [], ...all]: string[][] = parse(csv);
+  const lines = all.filter((line) => line[header.indexOf("name")] !== "Total");
   const [head = [], ...rows] = sheet?.rows ?? [];
   expect(head).toMatchObject(header.map((value) => ({ type: "text", value })));
   expect(rows.map((row) => header.map((column, n) => inCsv(row[n], column)))).toEqual(lines);
