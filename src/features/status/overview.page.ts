@@ -54,24 +54,19 @@ import {
   percent,
   pill,
   prose,
-  type Todo,
   table,
-  todos,
-  twin,
 } from "../../web/parts.ts";
 import { ALL_SOURCES } from "../../web/place.ts";
 import { namedSource } from "../../web/query.ts";
 import { type QueuesSeen, seeQueues } from "../../web/queues-seen.ts";
 import type { Context, Web } from "../../web/routes.ts";
-import { factOf, type Incident, pageOf } from "../alerts/conditions.ts";
-import type { UnloadedWorkspace } from "../costs/bill.ts";
-import { limitUses, unloadedWorkspaces } from "../costs/bill-terms.store.ts";
+import { limitUses } from "../costs/bill-terms.store.ts";
 import type { SourceTrust } from "../coverage/trust.store.ts";
 import { toSameWeekday } from "../figures/tables.ts";
-import { ofLastWeeks, type UnusualOfWorkspace, unusualLately } from "../figures/unusual.ts";
-import { currentBudgets, type MonthBudget, nameOfBudget } from "../owners/budgets.ts";
+import { currentBudgets, type MonthBudget } from "../owners/budgets.ts";
 import { UNALLOCATED } from "../owners/owner.ts";
 import { reportOnSources, type SourceReport } from "./advice.ts";
+import { attention } from "./attention.ts";
 import { billSums } from "./bill-sums.store.ts";
 import { type MonthSpend, monthSpend, type Spend, spendForecast } from "./month-spend.ts";
 import { openCounts } from "./open-counts.ts";
@@ -144,7 +139,7 @@ async function overview(context: Requested): Promise<Page> {
       ${unopened.map(({ slug }) => notice("info", notContacted(slug, queues)))}
       ${spend !== undefined && main !== undefined && kpis(await kpisOf(spend, main, { ...shown, bills }))}
       ${columns(
-        reports.length > 0 && (await attention(shown)),
+        reports.length > 0 && (await attention(context.db, { ...shown, now: context.now })),
         reports.length > 0 &&
           box({
             title: "Bills",
@@ -419,164 +414,6 @@ function chartOf(main: Spend, { source, month }: Shown): Html {
       <p class="quiet readout" aria-live="polite"><a href="${address("/usage", { source, month: month.name, by: main.by, measure })}">Usage in ${monthTitle(month)}</a></p>
       <script type="module" src="/assets/chart.js"></script>`,
   });
-}
-
-/** What needs somebody, the most urgent first, with one action each. */
-async function attention(shown: Shown): Promise<Html> {
-  const { context, reports, source, budgets } = shown;
-  const { db, now } = context;
-  const unusual = await unusualLately(db);
-  const rows: (Todo & { readonly rank: number })[] = [];
-  for (const { status, advice, alerts } of reports) {
-    const of = status.source;
-    const where = reports.length > 1 ? ` (${of})` : "";
-    if (advice.kind === "warn" || advice.kind === "bad") rows.push(advised(advice, { alerts, where }));
-    const unloaded = await unloadedWorkspaces(db, {
-      source: of,
-      monthStart: monthBefore(monthAt(now)).start,
-    });
-    if (unloaded.length > 0) rows.push(unloadedTodo(unloaded, of, where));
-    for (const alert of alerts)
-      if (
-        !["budget", "unusual", "workspace_unloaded"].includes(alert.kind) &&
-        !advice.alerts?.kinds.includes(alert.kind)
-      )
-        rows.push(alertTodo(alert, of, where));
-    for (const one of ofLastWeeks(unusual, of, now)) rows.push(unusualTodo(one, where));
-  }
-  for (const one of budgets)
-    if (source === undefined || one.source === null || one.source === source) rows.push(...budgetTodo(one));
-  const open = reports.reduce((sum, { alerts }) => sum + alerts.length, 0);
-  return box({
-    title: "Needs attention",
-    span: 8,
-    links: open > 0 ? html`<a href="${address("/alerts", { source })}">All alerts (${open})</a>` : "",
-    body:
-      rows.length === 0
-        ? html`<p>${joined(
-            reports.map(
-              ({ advice, status }) =>
-                html`${reports.length > 1 && `${status.source}: `}${prose(advice.sentence)}`,
-            ),
-            html`<br>`,
-          )}</p>`
-        : todos(rows.toSorted((a, b) => a.rank - b.rank)),
-  });
-}
-
-const BAD = { tone: "bad", mark: "✕", rank: 0 } as const;
-const WARN = { tone: "warn", mark: "!", rank: 1 } as const;
-const INFO = { tone: "info", mark: "●", rank: 3 } as const;
-
-function advised(
-  { kind, sentence, href, why, command, alerts: said }: SourceReport["advice"],
-  { alerts, where }: { alerts: readonly Incident[]; where: string },
-): Todo & { readonly rank: number } {
-  const [what = "", ...rest] = sentence.split(/(?<=\.) /);
-  const own =
-    said?.isWhole === false ? alerts.filter((one) => said.kinds.includes(one.kind)).map(factOf) : [];
-  const details = [...rest, ...own].join(" ");
-  const isOfDifferences = href?.startsWith("/differences") ?? false;
-  return {
-    ...(kind === "bad"
-      ? BAD
-      : isOfDifferences
-        ? { ...BAD, mark: FIGURE_STATUS.differs.mark, rank: 1 }
-        : WARN),
-    what: html`${prose(what.replace(/\.$/, ""))}${where}`,
-    details: html`${prose(details)}${why !== undefined && html` <a href="${why}">See why</a>`}${command !== undefined && twin(command)}`,
-    action:
-      href === undefined
-        ? undefined
-        : button(
-            href,
-            isOfDifferences
-              ? "Review"
-              : href.startsWith("/backfills")
-                ? "Load"
-                : href.startsWith("/months")
-                  ? "Close"
-                  : "View",
-            "primary",
-          ),
-  };
-}
-
-const ACTIONS: Partial<Record<Incident["kind"], string>> = {
-  final_changed: "View changes",
-  usage_limit: "View usage",
-  invoice_open: "View invoices",
-  invoice_missing: "View invoices",
-};
-
-function alertTodo(alert: Incident, of: string, where: string): Todo & { readonly rank: number } {
-  const [what = "", ...rest] = factOf(alert).split(/(?<=\.) /);
-  const to = alert.kind === "usage_limit" ? address("/usage", { source: of }) : pageOf(alert.kind, of);
-  return {
-    ...(alert.severity === "critical" ? WARN : INFO),
-    what: html`${prose(what.replace(/\.$/, ""))}${where}`,
-    details: prose(rest.join(" ")),
-    action: to === undefined ? undefined : button(to, ACTIONS[alert.kind] ?? "View differences"),
-  };
-}
-
-function unloadedTodo(
-  all: readonly UnloadedWorkspace[],
-  of: string,
-  where: string,
-): Todo & { readonly rank: number } {
-  const traces = all.reduce((sum, one) => sum + one.traces, 0);
-  const names = joined(
-    all.slice(0, 3).map(({ name, workspaceId }) => html`${name ?? `${workspaceId.slice(0, 8)}…`}`),
-  );
-  return {
-    ...WARN,
-    rank: 0.5,
-    what: html`${counted(all.length, "workspace")} ${all.length === 1 ? "is" : "are"} not loaded: about ${traces.toLocaleString("en-US", { maximumSignificantDigits: 3 })} traces a month${where}`,
-    details: html`The platform counts ${all.length === 1 ? "it" : "them"}; no sync reads ${all.length === 1 ? "it" : "them"}. Bills, limits and forecasts leave out ${names}.`,
-    action: button(address("/coverage", { source: of }), "Give access"),
-  };
-}
-
-function unusualTodo(one: UnusualOfWorkspace, where: string): Todo & { readonly rank: number } {
-  const { source, workspaceId, workspaceName, day, amount, expected, because } = one;
-  const named = because.map(
-    ({ by, id, name: title }) => `${by === "api_key" ? "key" : by} ${title ?? `${id.slice(0, 8)}…`}`,
-  );
-  const to = address("/usage", {
-    source,
-    workspace: workspaceId,
-    by: "project",
-    from: day,
-    to: addDays(day, 1),
-    per: "day",
-  });
-  return {
-    ...INFO,
-    what: html`Unusual day: ${dayTitle(day)}, ${workspaceName ?? workspaceId} had ${count(amount)} traces (expected ${count(Math.round(expected))})${where}`,
-    details: named.length === 0 ? undefined : `Mostly ${named.join(", ")}.`,
-    action: button(to, "View day"),
-  };
-}
-
-function budgetTodo(one: MonthBudget): (Todo & { readonly rank: number })[] {
-  const { reached, passed, spent, amount, currency, forecast } = one;
-  if (reached === null && passed === null) return [];
-  const shown = (value: Amount) =>
-    html`${currency === null ? count(Math.round(amountDrawn(value))) : money(value)}`;
-  const said =
-    reached === null
-      ? `${passed} % used`
-      : `${reached.isSure ? "exceeded on" : "will be exceeded on"} ${dayTitle(reached.day)}`;
-  const look = reached === null ? INFO : reached.isSure ? BAD : WARN;
-  return [
-    {
-      ...look,
-      what: `Budget “${nameOfBudget(one)}” ${said}`,
-      details: html`${shown(spent)} of ${shown(amountOf(amount))} ${currency ?? "traces"}.${forecast !== null && ` Forecast ${Math.round(forecast).toLocaleString("en-US")} ${currency ?? "traces"}.`}`,
-      action: button(address("/owners", { source: one.source ?? undefined }), "View budget"),
-    },
-  ];
 }
 
 function checks(report: SourceReport, now: number, isNamed: boolean): Html {
