@@ -1,4 +1,4 @@
-import { type Amount, amountCut, amountShown } from "../../core/domain/usage/amount.ts";
+import { type Amount, amountCut, amountShown, roundedParts } from "../../core/domain/usage/amount.ts";
 import { DIMENSIONS } from "../../core/store/db/dimensions.ts";
 import { capital, type Html, html, money, name, numberHead, otherId, table } from "../../web/parts.ts";
 import type { Table } from "../export/table-file.ts";
@@ -8,18 +8,37 @@ import type { OwnedPart } from "../owners/owners.store.ts";
 
 export const MOST_LISTED = 200;
 
-/** What a team, or nobody, has: by name, with the workspace below. `isNobody`: each has a rule that assigns it. */
+/**
+ * What a team, or nobody, has: by name, with the workspace below. `isNobody`: each has a rule that assigns it. `whole`: its cost in
+ * cents in the table of all teams, to which the rows add up.
+ */
 export function partsTable(
   parts: readonly OwnedPart[],
-  { isNobody, masked, isCut }: { isNobody: boolean; masked: boolean; isCut: boolean },
+  {
+    isNobody,
+    masked,
+    isCut,
+    whole,
+  }: {
+    isNobody: boolean;
+    masked: boolean;
+    isCut: boolean;
+    whole?: { readonly currency: string | undefined; readonly cents: Amount } | undefined;
+  },
 ): Html {
   const currencies = currenciesOf(parts);
   const hasTraces = parts.some(({ traces }) => traces !== null);
   const lead = (n: number) => (n === 0 ? "lead" : "opt");
   const cells = (traces: Html | string, costs: readonly Html[], last: Html | string) =>
     html`${hasTraces && html`<td class="number ${currencies.length === 0 ? "lead" : "opt"}">${traces}</td>`}${costs.map((cost, n) => html`<td class="number ${lead(n)}">${cost}</td>`)}<td class="${isNobody ? "share" : "opt"}">${last}</td>`;
-  const costOf = (costs: OwnedPart["costs"]) =>
-    currencies.map((currency) => money(amountCut(costs[currency]), currency));
+  const rounded = currencies.map((currency) => {
+    const exact = parts.map(({ costs }) => amountCut(costs[currency]));
+    return isCut
+      ? exact
+      : roundedParts(currency, exact, whole?.currency === currency ? whole.cents : undefined);
+  });
+  const costOf = (costs: OwnedPart["costs"], part: number) =>
+    currencies.map((currency, n) => money(rounded[n]?.[part] ?? 0n, currency, amountCut(costs[currency])));
   return table({
     label: "What it consists of",
     kind: "two",
@@ -35,13 +54,20 @@ export function partsTable(
     rows: parts.map(
       (
         one,
+        part,
       ) => html`<tr><th scope="row">${whatIs(one, { masked })}<br><small>${name(one.workspaceName ?? one.workspaceId)}</small></th>
-        ${cells(one.traces === null ? "–" : amountShown(amountCut(one.traces)), costOf(one.costs), isNobody ? html`<code>- ${ruleFor(one)}</code>` : one.lines.join(", "))}</tr>`,
+        ${cells(one.traces === null ? "–" : amountShown(amountCut(one.traces)), costOf(one.costs, part), isNobody ? html`<code>- ${ruleFor(one)}</code>` : one.lines.join(", "))}</tr>`,
     ),
     ...(!isCut && {
       foot: html`<tr><th scope="row">Total</th>${cells(
         amountShown(sumOf(parts.map(({ traces }) => traces))),
-        currencies.map((currency) => money(sumOf(parts.map(({ costs }) => costs[currency])), currency)),
+        currencies.map((currency, n) =>
+          money(
+            (rounded[n] ?? []).reduce((sum, one) => sum + one, 0n),
+            currency,
+            sumOf(parts.map(({ costs }) => costs[currency])),
+          ),
+        ),
         "",
       )}</tr>`,
     }),

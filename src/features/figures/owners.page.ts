@@ -10,7 +10,7 @@ import {
 } from "../../core/domain/months/month.ts";
 import { FIGURE_STATUS, figureStatus } from "../../core/domain/proof/statuses.ts";
 import { addMonths, type Days } from "../../core/domain/time/days.ts";
-import { amountCut, amountDrawn, amountShown, roundedParts } from "../../core/domain/usage/amount.ts";
+import { amountCut, amountDrawn, amountShown } from "../../core/domain/usage/amount.ts";
 import type { Database } from "../../core/store/db/database.ts";
 import { DIMENSIONS } from "../../core/store/db/dimensions.ts";
 import { inSnapshot } from "../../core/store/db/snapshot.ts";
@@ -54,7 +54,7 @@ import { MOST_LISTED, partsFile, partsTable } from "./owner-parts.ts";
 import { addressOf } from "./question.ts";
 import { type Line, type Report, reportOf } from "./report.ts";
 import { monthReports } from "./statement.ts";
-import { figureShown, lineTitle, trend } from "./tables.ts";
+import { figureShown, inCents, lineTitle, trend } from "./tables.ts";
 import { requestedOf } from "./usage.page.ts";
 
 const QUERY = z.object({
@@ -252,13 +252,10 @@ function teamTable({ main, beside, budgets, month }: Teams, to: (owner: string) 
   const hasCenters = main.lines.some(
     ({ kind, name }) => kind === "id" && name !== null && name !== NO_COST_CENTER,
   );
-  const currency = currencyOf(main);
-  const exact = main.lines.map(({ sum }) => sum.amount);
-  const left = exact.reduce((rest, amount) => rest - amount, main.total.sum.amount);
-  // Shares may have more digits than an amount.
-  const isWhole = left <= exact.length && left >= -exact.length;
-  const cents =
-    currency === undefined || !isWhole ? exact : roundedParts(currency, exact, main.total.sum.amount);
+  const cents = inCents(
+    main.lines.map(({ sum }) => sum),
+    main,
+  );
   const row = (line: Line, n?: number) => {
     const tracesOf =
       line.kind === "total"
@@ -318,10 +315,20 @@ async function teamPage(db: Database, of: Teams, owner: string): Promise<Page> {
   const own = budgets.filter((one) => one.of?.kind === "owner" && one.of.id === owner);
   const [line] = linesOf(main);
   const whole = (report: Report) => linesOf(report).reduce((sum, one) => sum + one.sum.amount, 0n);
+  // In cents as in the table of all teams, whose rows add up to the total.
+  const cents = inCents(
+    main.lines.map(({ sum }) => sum),
+    main,
+  );
+  const inTable = linesOf(main).reduce((sum, one) => sum + (cents[main.lines.indexOf(one)] ?? 0n), 0n);
   const figure = (report: Report) =>
     line === undefined
       ? html`–`
-      : figureShown({ ...line.sum, isUnderWay: false, amount: whole(report) }, report);
+      : figureShown(
+          { ...line.sum, isUnderWay: false, amount: whole(report) },
+          report,
+          report === main ? inTable : undefined,
+        );
   const title = `${isNobody ? "No team" : plainName(owner)}, ${monthTitle(month)}`;
   if (parts.length === 0)
     return {
@@ -354,7 +361,7 @@ async function teamPage(db: Database, of: Teams, owner: string): Promise<Page> {
       },
     ])}
     ${await monthsChart(db, of, owner)}
-    ${columns(box({ title: "What it consists of", body: partsTable(parts, { isNobody, masked, isCut: found.length > parts.length }) }))}
+    ${columns(box({ title: "What it consists of", body: partsTable(parts, { isNobody, masked, isCut: found.length > parts.length, whole: { currency: currencyOf(main), cents: inTable } }) }))}
     ${own.length > 0 && columns(box({ title: "Budgets", body: budgetTable(own, []) }))}
     ${isNobody && twin(`usage-etl owners suggest --from ${month.start} --to ${month.end} --json`)}${folded(notes)}`,
   };

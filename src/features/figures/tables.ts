@@ -82,7 +82,7 @@ function numberCell(figure: Figure, report: Report): Html {
 }
 
 /** Costs in whole cents that add up to the rounded total. Counts, and lines that are not the whole table, stay as they are. */
-function inCents(figures: readonly (Figure | undefined)[], of: Report): (Amount | undefined)[] {
+export function inCents(figures: readonly (Figure | undefined)[], of: Report): (Amount | undefined)[] {
   const { question, total } = of;
   const amounts = figures.map((figure) => figure?.amount ?? 0n);
   const left = amounts.reduce((rest, amount) => rest - amount, total.sum.amount);
