@@ -15,7 +15,10 @@ export interface Gap {
   /** The newest failure in the gap. Null: nothing was requested yet, or its response said nothing of the workspace. */
   readonly failure: { readonly code: string; readonly message: string; readonly retryAt: string } | null;
   readonly isRequested: boolean;
-  /** Charges of these days or, if the workspace's own figure is missing, as many days at the average of the 28 days before. */
+  /**
+   * Charges of these days. If the workspace's own figure of some is missing: those days at the average of what is loaded of the 28
+   * days before the gap.
+   */
   readonly costs: readonly CurrencyCost[];
 }
 
@@ -24,7 +27,7 @@ export async function listGaps(db: Database, source?: string): Promise<Gap[]> {
     with open as materialized (
       select c.source_id, c.workspace_entity_id as workspace_id, c.group_by, c.day_scope_id as scope_id,
              datemultirange(daterange(s.data_start, greatest(s.data_start, (now() at time zone 'UTC')::date)))
-               * (e.days - (c.loaded - c.failed - c.unverified)) as days
+               * (e.days - (c.loaded - c.failed - c.unverified)) as days, e.days as required
       from usage.trace_cell c
       join usage.required_workspace e on e.workspace_id = c.workspace_entity_id
       join usage.source s on s.source_id = c.source_id
@@ -60,14 +63,18 @@ export async function listGaps(db: Database, source?: string): Promise<Gap[]> {
     cross join lateral (
       select coalesce(json_agg(json_build_object('currency', d.currency, 'cost', d.cost::text) order by d.currency), '[]') as costs
       from (
-        select d.currency, case when p.is_missing then sum(d.cost) / count(distinct d.usage_date) * (g.ends - g.starts)
-                                else sum(d.cost) end::numeric(38, 10) as cost
-        from (select 'workspace' = any (o.groupings) as is_missing) p
+        select d.currency, case when p.missing > 0 then sum(d.cost) / p.loaded_before * p.missing else sum(d.cost) end::numeric(38, 10) as cost
+        from (
+          select usage.count_days(w.days * datemultirange(g.days)) as missing,
+                 usage.count_days((w.required - w.days) * datemultirange(daterange(greatest(s.data_start, g.starts - 28), g.starts))) as loaded_before
+          from open w where w.workspace_id = g.workspace_id and w.group_by = 'workspace'
+        ) p
         join usage.charge_day d
           on d.workspace_id = g.workspace_id and d.measure in ('traces', 'longlived', 'shortlived')
-         and d.usage_date >= case when p.is_missing then g.starts - 28 else g.starts end
-         and d.usage_date < case when p.is_missing then g.starts else g.ends end
-        group by d.currency, p.is_missing
+         and d.usage_date >= case when p.missing > 0 then greatest(s.data_start, g.starts - 28) else g.starts end
+         and d.usage_date < case when p.missing > 0 then g.starts else g.ends end
+        where p.missing = 0 or p.loaded_before > 0
+        group by d.currency, p.missing, p.loaded_before
       ) d where d.cost > 0
     ) c
     order by g.starts desc, w.dimension_name, w.dimension_id

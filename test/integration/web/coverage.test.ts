@@ -137,16 +137,32 @@ test("a gap says what the bill does not divide, or about what it lacks", async (
       await loadRows(store, {
         ...{ sourceId, groupBy, workspaceId },
         window: windowOf("day", day(-40), isShort ? day(-2) : day(0)),
-        rows: [[before, id, 3], ...(isShort ? [] : [[missing, id, 40] as const])],
+        rows: [[before, id, 300], ...(isShort ? [] : [[missing, id, 40] as const])],
       });
     }
   await createPrices(store, [{ unitPrice: "0.25" }]);
   const { text } = await pages.read("/coverage");
-  // Of A, 40 traces are known by workspace. Of B, nothing is: two days like the one before with usage.
-  expect(
-    [(40 * 0.25).toFixed(2), (2 * 3 * 0.25).toFixed(2)].map((one) => text.includes(`${one} USD`)),
-  ).toEqual([true, true]);
-  expect(text.match(/[\d.]+ USD/g)).toHaveLength(2);
+  // Of A, 40 traces are known by workspace. Of B, nothing is: two days at the average of 28, one of which has usage.
+  expect(text.match(/[\d.]+ USD/g)?.sort()).toEqual(
+    [40 * 0.25, (2 * 300 * 0.25) / 28].map((one) => `${one.toFixed(2)} USD`).sort(),
+  );
+});
+
+test("a gap of several dimensions lacks the money of those days alone that are missing by workspace", async () => {
+  const { pages, store, sourceId, day } = await setupCoverage();
+  for (const groupBy of ["workspace", "project", "user", "api_key"] as const)
+    for (const workspaceId of [A, B]) {
+      const ends = workspaceId === B ? 0 : groupBy === "workspace" ? -1 : -4;
+      await loadRows(store, {
+        ...{ sourceId, groupBy, workspaceId },
+        window: windowOf("day", day(-40), day(ends)),
+        rows: [[`${day(-10)}T00:00:00Z`, groupBy === "workspace" ? workspaceId : "u", 280]],
+      });
+    }
+  await createPrices(store, [{ unitPrice: "0.25" }]);
+  const page = await pages.read("/coverage");
+  expect(page.form("Retry")).toMatchObject({ from: day(-4), to: day(0), workspace: A });
+  expect(page.text.match(/[\d.]+ USD/g)).toEqual(["2.50 USD"]);
 });
 
 test("a day of the calendar says the worst of all workspaces, and a gap leads to its reason in one click", async () => {
