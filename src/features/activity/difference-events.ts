@@ -1,7 +1,6 @@
-import { type Amount, amountOf, amountText } from "../../core/domain/usage/amount.ts";
+import { type Amount, amountOf } from "../../core/domain/usage/amount.ts";
 import { MEASURE_DIGITS } from "../../core/domain/usage/meter.ts";
 import type { Database } from "../../core/store/db/database.ts";
-import type { CurrencyCost } from "../costs/bill.ts";
 import { worthOf } from "../costs/worth.store.ts";
 import type { ListedDifference } from "./difference-list.store.ts";
 
@@ -68,13 +67,4 @@ export function worthOfEvents(db: Database, source: string, events: readonly Dif
       return { source, workspaceId, meter, measure, day, quantity: amount };
     }),
   );
-}
-
-/** Sum of the sizes by currency: what is too much for one workspace does not make up for what another lacks. */
-export function totalWorth(all: readonly (readonly CurrencyCost[] | undefined)[]): CurrencyCost[] {
-  const costs = all.flatMap((one) => one ?? []);
-  return [...Map.groupBy(costs, ({ currency }) => currency)].map(([currency, some]) => ({
-    currency,
-    cost: amountText(some.reduce((sum, { cost }) => sum + sizeOf(amountOf(cost)), 0n)),
-  }));
 }

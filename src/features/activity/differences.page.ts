@@ -45,8 +45,9 @@ import {
 import type { Context, Web } from "../../web/routes.ts";
 import { chosenSource } from "../close/month.page.ts";
 import type { CurrencyCost } from "../costs/bill.ts";
+import { totalWorth } from "../costs/worth.store.ts";
 import { COUNTED_WORDS } from "../figures/question.ts";
-import { type DifferenceEvent, eventsOf, totalWorth, worthOfEvents } from "./difference-events.ts";
+import { type DifferenceEvent, eventsOf, worthOfEvents } from "./difference-events.ts";
 import {
   countOpenDifferences,
   type ListedDifference,
@@ -141,7 +142,9 @@ async function openOf(db: Database, source: string, masked: boolean) {
   const worths = await worthOfEvents(db, source, events);
   const isAll = events.length === open;
   const unpriced = events.some(({ amount }, n) => worths[n] === undefined && amount !== 0n);
-  const worth = isAll ? costsShown(totalWorth(worths)) : undefined;
+  const worth = isAll
+    ? costsShown(totalWorth(events.map(({ first }, n) => ({ about: first, worth: worths[n] }))))
+    : undefined;
   const atLeast = unpriced ? "at least " : "";
   return {
     pill: pill(

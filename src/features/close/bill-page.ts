@@ -58,13 +58,14 @@ import {
   table,
   todos,
 } from "../../web/parts.ts";
-import { addedUp, type Bill, billTotals, costsText, gapsOf } from "../costs/bill.ts";
+import { type Bill, billTotals, costsText, gapsOf } from "../costs/bill.ts";
 import { monthBillByOwner } from "../costs/bill-lines.store.ts";
 import { billLines, otherLines } from "../costs/bill-table.ts";
 import { changesOfMonth, describeLoggedChanges } from "../costs/logged-changes.ts";
 import { adjustmentsOf, countAdjusted } from "../costs/month-adjustments.store.ts";
 import { closeDoes, describeAbsent, type KnownUsage, withFigures } from "../costs/other-usage.ts";
 import type { BillByOwner } from "../costs/owner-bill.ts";
+import { totalWorth } from "../costs/worth.store.ts";
 import type { Report } from "../figures/report.ts";
 import { monthReports } from "../figures/statement.ts";
 import { figureShown, trend } from "../figures/tables.ts";
@@ -280,7 +281,10 @@ function tracesStatus({ bill, look, source }: BillOf, closed: Close | undefined)
 function worthByMeasure({ differences }: BillOf): ReadonlyMap<string, string> {
   const by = Map.groupBy(differences, ({ measure }) => measure as string);
   return new Map(
-    [...by].map(([measure, some]) => [measure, costsText(addedUp(some.flatMap(({ worth }) => worth)))]),
+    [...by].map(([measure, some]) => [
+      measure,
+      costsText(totalWorth(some.map((one) => ({ about: one, worth: one.worth })))),
+    ]),
   );
 }
 

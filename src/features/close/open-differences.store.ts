@@ -10,6 +10,7 @@ import { worthOf } from "../costs/worth.store.ts";
 export interface OpenDifference {
   readonly meter: Meter;
   readonly measure: Measure;
+  readonly workspaceId: string;
   readonly workspace: string;
   /** Days, ISO, the end not included. */
   readonly from: string;
@@ -21,7 +22,6 @@ export interface OpenDifference {
 }
 
 interface Read extends Omit<OpenDifference, "stored" | "reported" | "worth"> {
-  readonly workspaceId: string;
   readonly stored: number;
   readonly reported: number;
 }

@@ -312,7 +312,7 @@ function sumOf(unloaded: readonly UnloadedWorkspace[]): CurrencyCost[] {
     : addedUp(unloaded.flatMap(({ costs }) => costs));
 }
 
-export function addedUp(costs: readonly CurrencyCost[]): CurrencyCost[] {
+function addedUp(costs: readonly CurrencyCost[]): CurrencyCost[] {
   return [...Map.groupBy(costs, ({ currency }) => currency)].map(([currency, some]) => ({
     currency,
     cost: amountText(some.reduce((sum, { cost }) => sum + amountOf(cost), 0n)),

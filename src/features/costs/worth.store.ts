@@ -15,6 +15,45 @@ export interface Unsure {
   readonly quantity: Amount;
 }
 
+/** What a difference is about. Two of one workspace and measure whose periods overlap may report the same usage. */
+export interface Compared extends Pick<Unsure, "workspaceId" | "meter" | "measure"> {
+  /** ISO days or instants, the end not included. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * Sums the sizes by currency: what is too much for one workspace does not make up for what another lacks. Of differences that
+ * overlap, such as those that the export and a monthly total show, the one with the largest worth counts.
+ */
+export function totalWorth(
+  all: readonly { readonly about: Compared; readonly worth: readonly CurrencyCost[] | undefined }[],
+): CurrencyCost[] {
+  const sized = all
+    .map(({ about, worth = [] }) => ({
+      about,
+      starts: Date.parse(about.from),
+      ends: Date.parse(about.to),
+      worth: worth.map(({ currency, cost }) => ({ currency, cost: sizeOf(amountOf(cost)) })),
+    }))
+    .sort((a, b) => Number((b.worth[0]?.cost ?? 0n) - (a.worth[0]?.cost ?? 0n)));
+  const ofSame = Map.groupBy(sized, ({ about: { workspaceId, meter, measure } }) =>
+    JSON.stringify([workspaceId, meter, measure]),
+  );
+  const costs = [...ofSame.values()].flatMap((same) => {
+    const counted: typeof sized = [];
+    for (const one of same)
+      if (!counted.some(({ starts, ends }) => starts < one.ends && one.starts < ends)) counted.push(one);
+    return counted.flatMap(({ worth }) => worth);
+  });
+  return [...Map.groupBy(costs, ({ currency }) => currency)].map(([currency, some]) => ({
+    currency,
+    cost: amountText(some.reduce((sum, { cost }) => sum + cost, 0n)),
+  }));
+}
+
+const sizeOf = (amount: Amount) => (amount < 0n ? -amount : amount);
+
 interface PriceInForce {
   readonly n: number;
   readonly currency: string;
