@@ -6,7 +6,7 @@ import { type Amount, amountOf, amountShown, percentOf } from "../../core/domain
 import { GROUPINGS } from "../../core/domain/usage/record.ts";
 import type { SourceWithWorkspaces } from "../../core/store/activity/overview.ts";
 import type { Database } from "../../core/store/db/database.ts";
-import { usageSources } from "../../core/store/figures/sources.ts";
+import { type UsageSource, usageSources } from "../../core/store/figures/sources.ts";
 import { type Close, closedMonths } from "../../core/store/months/closes.ts";
 import { maskedActor } from "../../core/store/work/operator-actions.ts";
 import type { Page } from "../../web/layout.ts";
@@ -207,6 +207,39 @@ async function rowsOf(db: Database, source: SourceWithWorkspaces, { newest, now,
   }
   const older = monthBefore(oldest);
   return { rows, older: older.end > source.dataStart ? older : undefined };
+}
+
+/** Counts what keeps each month open, by its name: nothing, if it is closed. Has no number for months that are too many to check. */
+export async function openItemCounts(
+  db: Database,
+  {
+    source: { sourceId, dataStart, workspaces },
+    months,
+  }: {
+    source: Pick<UsageSource, "sourceId" | "dataStart" | "workspaces">;
+    /** Months that have ended, the newest first. */
+    months: readonly CalendarMonth[];
+  },
+): Promise<Map<string, number>> {
+  const own = months.filter(({ end }) => end > dataStart);
+  const [newest, oldest] = [own[0], own.at(-1)];
+  if (newest === undefined || oldest === undefined) return new Map();
+  const closes = await closedMonths(db, { sourceId, from: oldest.start, to: newest.end });
+  const closed = new Set(closes.map((one) => one.name));
+  const open = fitting(
+    own.filter((month) => !closed.has(month.name)),
+    () => true,
+    Math.max(1, workspaces.length),
+  );
+  const ranges = open.map((month) => daysWithin(month, dataStart));
+  const days = ranges.length === 0 ? [] : await openDaysOf(db, { sourceId, ranges });
+  return new Map([
+    ...[...closed].map((month): [string, number] => [month, 0]),
+    ...open.map((month, n): [string, number] => [
+      month.name,
+      openItemsOf(openPointsOf(days[n]?.open ?? [])).length,
+    ]),
+  ]);
 }
 
 /** The first months with as many open ones as a page may check, at least one. */

@@ -9,8 +9,6 @@ interface BillSum {
   readonly cost: string | null;
   /** Number of the sources that have closed the month. */
   readonly closed: number;
-  /** Open differences of the month, counted as the page of differences counts them. */
-  readonly differences: number;
 }
 
 export async function billSums(
@@ -20,12 +18,7 @@ export async function billSums(
   return query<BillSum>(db)`
     select m.month::text as month, b.currency, b.cost::text as cost,
            (select count(*)::integer from usage.close c
-            where c.month_start = m.month and c.source_id = any (${[...sourceIds]}::integer[])) as closed,
-           (select count(distinct (d.compared_with, case d.compared_with when 'export' then c.stride end, d.period_start, d.period_end,
-                                   c.workspace_id, c.kind, c.trace_tier, d.measure))::integer
-            from usage.difference d join usage.scope c using (scope_id)
-            where d.state in ('open', 'platform_disagrees') and c.source_id = any (${[...sourceIds]}::integer[])
-              and date_trunc('month', (d.period_end - interval '1 microsecond') at time zone 'UTC')::date = m.month) as differences
+            where c.month_start = m.month and c.source_id = any (${[...sourceIds]}::integer[])) as closed
     from unnest(${[...months]}::date[]) m (month)
     left join lateral (
       select b.currency, sum(b.estimated_cost) as cost from reporting.usage_bill_monthly b

@@ -60,6 +60,7 @@ import { ALL_SOURCES } from "../../web/place.ts";
 import { namedSource } from "../../web/query.ts";
 import { type QueuesSeen, seeQueues } from "../../web/queues-seen.ts";
 import type { Context, Web } from "../../web/routes.ts";
+import { openItemCounts } from "../close/months.page.ts";
 import { limitUses } from "../costs/bill-terms.store.ts";
 import type { SourceTrust } from "../coverage/trust.store.ts";
 import { toSameWeekday } from "../figures/tables.ts";
@@ -317,17 +318,20 @@ interface Bill {
   readonly amount: Amount | undefined;
   readonly currency: string | undefined;
   readonly status: (typeof MONTH_STATUS)[keyof typeof MONTH_STATUS];
-  /** Differences that keep the month open. */
-  readonly differences: number;
+  /** Number of things that keep the month open, as on its bill. */
+  readonly items: number;
 }
 
 const BILLS = 3;
 
-async function billsOf({ context, sources, reports, month }: Shown): Promise<Bill[]> {
+async function billsOf({ context, sources, month }: Shown): Promise<Bill[]> {
   const current = monthAt(context.now);
   const months = [current];
   while (months.length < BILLS) months.push(monthBefore(months.at(-1) as CalendarMonth));
   if (!months.some(({ name }) => name === month.name)) months.push(month);
+  const ended = months.filter(({ end }) => Date.parse(end) <= context.now);
+  const items: Map<string, number>[] = [];
+  for (const source of sources) items.push(await openItemCounts(context.db, { source, months: ended }));
   const sums = await billSums(context.db, {
     sourceIds: sources.map(({ sourceId }) => sourceId),
     months: months.map(({ start }) => start),
@@ -337,16 +341,21 @@ async function billsOf({ context, sources, reports, month }: Shown): Promise<Bil
     .map(({ name, start, end }) => {
       const own = sums.filter((one) => one.month === start);
       const closed = Math.max(0, ...own.map((one) => one.closed));
-      const differences = Math.max(0, ...own.map((one) => one.differences));
-      const open = differences + reports.filter(({ trust }) => trust.reconciledUntil < end).length;
+      const open = items.reduce((sum, one) => sum + (one.get(name) ?? 0), 0);
+      const isChecked = sources.every((source, n) => source.dataStart >= end || items[n]?.has(name));
       const cost = own.find(({ currency }) => currency !== null);
-      const state = { isClosed: closed === sources.length, isUnderWay: start === current.start, open };
+      // What was not checked keeps a month open.
+      const state = {
+        isClosed: closed > 0 && closed === sources.filter(({ dataStart }) => dataStart < end).length,
+        isUnderWay: start === current.start,
+        open: isChecked ? open : 1,
+      };
       return {
         name,
         amount: cost && amountOf(cost.cost ?? "0"),
         currency: cost?.currency ?? undefined,
         status: MONTH_STATUS[monthStatus(state)],
-        differences: state.isClosed || state.isUnderWay ? 0 : differences,
+        items: state.isClosed || state.isUnderWay ? 0 : open,
       };
     });
 }
@@ -357,9 +366,9 @@ function billTable(bills: readonly Bill[], source: string | undefined): Html {
     label: "Bills",
     caption: "",
     heads: ["Month", html`<th scope="col" class="number">${currency ?? "Cost"}</th>`, "Status"],
-    rows: bills.map(({ name, amount, status, differences }) => {
+    rows: bills.map(({ name, amount, status, items }) => {
       const title = dayTitle(`${name}-01`, { withYear: true }).slice(2);
-      return html`<tr><th scope="row"><a href="${address(`/months/${name}`, { source })}">${title}</a></th><td class="number">${amount === undefined ? "–" : money(amount)}</td><td>${pill(status, differences === 0 ? undefined : String(differences))}</td></tr>`;
+      return html`<tr><th scope="row"><a href="${address(`/months/${name}`, { source })}">${title}</a></th><td class="number">${amount === undefined ? "–" : money(amount)}</td><td>${pill(status, items === 0 ? undefined : String(items))}</td></tr>`;
     }),
   });
 }

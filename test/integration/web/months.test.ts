@@ -72,6 +72,35 @@ async function close(fields: Fields) {
   return pages.post(`${path}/close`, fields, { from: `${path}/close?source=default` });
 }
 
+test("the overview has the status and the number of open items that the list of bills has", async () => {
+  const statusIn = (text = "") => /(?:Open|Ready to close|Closed)(?:\D{0,3}\d+)?/.exec(text)?.[0];
+  const expectSame = async (expected: RegExp, source = "default") => {
+    const overview = (await pages.read(`/?source=${source}&month=${month.name}`)).table("Bills");
+    const row = overview.find(
+      ({ Month = "" }) =>
+        Month.endsWith(monthTitle(monthAt(month.start)).slice(-4)) &&
+        Month.startsWith(monthTitle(monthAt(month.start)).slice(0, 3)),
+    );
+    expect(statusIn(row?.Status)).toMatch(expected);
+    expect(statusIn(row?.Status)).toBe(statusIn((await rowOf(month.start)).Status));
+  };
+  await expectSame(/^Open\D+[1-9]/);
+  await load();
+  await expectSame(/^Open\D+[1-9]/);
+  await bench.reconcile({ range: month });
+  await expectSame(/^Ready to close$/);
+  await close({ ...(await offered()), costs: "none" });
+  await expectSame(/^Closed$/);
+  // A source whose data starts later has no such month to close.
+  await bench.sql(
+    `INSERT INTO usage.source (slug, base_url, data_start, hourly_hours, configuration_digest)
+     SELECT 'later', 'http://later.test', $1::date, 24, '' FROM usage.source`,
+    [dayOf(month.end)],
+  );
+  const all = (await pages.read(`/?source=*&month=${month.name}`)).table("Bills");
+  expect(all.filter(({ Status = "" }) => Status.includes("Closed"))).toHaveLength(1);
+});
+
 test("an open month lists what keeps it open with the steps that `close` prints, and its bill what is not loaded", async () => {
   await load({ start: month.start, end: month.end - DAY_MS });
   const page = await pages.read(path);
