@@ -209,7 +209,7 @@ async function rowsOf(db: Database, source: SourceWithWorkspaces, { newest, now,
   return { rows, older: older.end > source.dataStart ? older : undefined };
 }
 
-/** Counts what keeps each month open, by its name: nothing, if it is closed. Has no number for months that are too many to check. */
+/** Counts what keeps each month open, by its name. Has no number for months that are too many to check. */
 export async function openItemCounts(
   db: Database,
   {
@@ -217,29 +217,15 @@ export async function openItemCounts(
     months,
   }: {
     source: Pick<UsageSource, "sourceId" | "dataStart" | "workspaces">;
-    /** Months that have ended, the newest first. */
+    /** Months that have ended and are not closed, the newest first. */
     months: readonly CalendarMonth[];
   },
 ): Promise<Map<string, number>> {
-  const own = months.filter(({ end }) => end > dataStart);
-  const [newest, oldest] = [own[0], own.at(-1)];
-  if (newest === undefined || oldest === undefined) return new Map();
-  const closes = await closedMonths(db, { sourceId, from: oldest.start, to: newest.end });
-  const closed = new Set(closes.map((one) => one.name));
-  const open = fitting(
-    own.filter((month) => !closed.has(month.name)),
-    () => true,
-    Math.max(1, workspaces.length),
-  );
+  const open = fitting(months, () => true, Math.max(1, workspaces.length));
+  if (open.length === 0) return new Map();
   const ranges = open.map((month) => daysWithin(month, dataStart));
-  const days = ranges.length === 0 ? [] : await openDaysOf(db, { sourceId, ranges });
-  return new Map([
-    ...[...closed].map((month): [string, number] => [month, 0]),
-    ...open.map((month, n): [string, number] => [
-      month.name,
-      openItemsOf(openPointsOf(days[n]?.open ?? [])).length,
-    ]),
-  ]);
+  const days = await openDaysOf(db, { sourceId, ranges });
+  return new Map(open.map((month, n) => [month.name, openItemsOf(openPointsOf(days[n]?.open ?? [])).length]));
 }
 
 /** The first months with as many open ones as a page may check, at least one. */

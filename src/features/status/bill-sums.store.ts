@@ -7,8 +7,8 @@ interface BillSum {
   readonly currency: string | null;
   /** An exact decimal. */
   readonly cost: string | null;
-  /** Number of the sources that have closed the month. */
-  readonly closed: number;
+  /** The sources that have closed the month. */
+  readonly closedBy: readonly number[];
 }
 
 export async function billSums(
@@ -17,8 +17,8 @@ export async function billSums(
 ): Promise<BillSum[]> {
   return query<BillSum>(db)`
     select m.month::text as month, b.currency, b.cost::text as cost,
-           (select count(*)::integer from usage.close c
-            where c.month_start = m.month and c.source_id = any (${[...sourceIds]}::integer[])) as closed
+           array(select c.source_id::integer from usage.close c
+                 where c.month_start = m.month and c.source_id = any (${[...sourceIds]}::integer[])) as "closedBy"
     from unnest(${[...months]}::date[]) m (month)
     left join lateral (
       select b.currency, sum(b.estimated_cost) as cost from reporting.usage_bill_monthly b

@@ -329,24 +329,39 @@ async function billsOf({ context, sources, month }: Shown): Promise<Bill[]> {
   const months = [current];
   while (months.length < BILLS) months.push(monthBefore(months.at(-1) as CalendarMonth));
   if (!months.some(({ name }) => name === month.name)) months.push(month);
-  const ended = months.filter(({ end }) => Date.parse(end) <= context.now);
-  const items: Map<string, number>[] = [];
-  for (const source of sources) items.push(await openItemCounts(context.db, { source, months: ended }));
   const sums = await billSums(context.db, {
     sourceIds: sources.map(({ sourceId }) => sourceId),
     months: months.map(({ start }) => start),
   });
+  const closersOf = ({ start }: CalendarMonth) => sums.find((one) => one.month === start)?.closedBy ?? [];
+  const items: Map<string, number>[] = [];
+  for (const source of sources)
+    items.push(
+      await openItemCounts(context.db, {
+        source,
+        months: months.filter(
+          (one) =>
+            Date.parse(one.end) <= context.now &&
+            one.end > source.dataStart &&
+            !closersOf(one).includes(source.sourceId),
+        ),
+      }),
+    );
   return months
     .filter(({ end }) => sources.some(({ dataStart }) => dataStart < end))
-    .map(({ name, start, end }) => {
-      const own = sums.filter((one) => one.month === start);
-      const closed = Math.max(0, ...own.map((one) => one.closed));
-      const open = items.reduce((sum, one) => sum + (one.get(name) ?? 0), 0);
-      const isChecked = sources.every((source, n) => source.dataStart >= end || items[n]?.has(name));
+    .map((one) => {
+      const { name, start, end } = one;
+      const own = sums.filter(({ month }) => month === start);
+      const closers = closersOf(one);
+      const required = sources.filter(({ dataStart }) => dataStart < end);
+      const open = items.reduce((sum, counts) => sum + (counts.get(name) ?? 0), 0);
+      const isChecked = sources.every(
+        (source, n) => !required.includes(source) || closers.includes(source.sourceId) || items[n]?.has(name),
+      );
       const cost = own.find(({ currency }) => currency !== null);
       // What was not checked keeps a month open.
       const state = {
-        isClosed: closed > 0 && closed === sources.filter(({ dataStart }) => dataStart < end).length,
+        isClosed: required.length > 0 && closers.length >= required.length,
         isUnderWay: start === current.start,
         open: isChecked ? open : 1,
       };
