@@ -226,7 +226,7 @@ CROSS JOIN LATERAL (
 ) t
 WHERE d.quantity <> 0;
 
--- Which settled invoice charges a SKU of a workspace in a month, by the comparison that was settled. A line of the whole
+-- Says which settled invoice charges a SKU of a workspace in a month, by the settled comparison. A line of the whole
 -- organization charges each workspace. Usage on two invoices is on none of them alone.
 CREATE OR REPLACE VIEW usage.settled_usage AS
 SELECT c.source_id, c.currency, t.month_start, c.sku, c.workspace, min(c.number) AS number

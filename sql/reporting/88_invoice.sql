@@ -120,7 +120,7 @@ AS $$
   END
 $$;
 
--- Who pays which line of an invoice, in whole units of its currency. All parts together are the rounded total: each is
+-- Says who pays which line of an invoice, in whole units of its currency. All parts are the rounded total: each is
 -- rounded down, and the units that are left go to those that lost the most. A function, because the costs of the
 -- owners are read for the months of one invoice.
 CREATE OR REPLACE FUNCTION usage.invoice_parts(invoice integer)
@@ -242,7 +242,7 @@ CALL usage.comment_columns('{reporting_detail.fct_invoice_owner}',
   'settled_at', 'When the invoice was last settled. Null: nobody has settled it.'
 );
 
--- As in the working drafts of FOCUS 1.4 of February to May 2026: nobody compared it with the released text.
+-- It follows the working drafts of FOCUS 1.4 of February to May 2026: nobody compared it with the released text.
 CREATE OR REPLACE VIEW reporting_detail.focus_1_4_invoice_detail AS
 SELECT l.amount AS "BilledCost", coalesce(i.account, p.account_id) AS "BillingAccountId",
        i.currency AS "BillingCurrency",

@@ -173,6 +173,11 @@ export async function expectedUnloaded(
 ): Promise<UnloadedWorkspace[]> {
   const known = await unloadedWorkspaces(db, { source, monthStart: month.start });
   if (known.length > 0 || Date.parse(month.end) <= now) return known;
+  const read = await query(db)`
+    select from usage.provider_total t join usage.source s using (source_id)
+    where s.slug = ${source} and t.month_start = ${month.start}::date and t.meter = 'traces' and t.value is not null limit 1
+  `;
+  if (read.length > 0) return known;
   const before = monthBefore(month);
   const last = await unloadedWorkspaces(db, { source, monthStart: before.start });
   return last.map((one) => ({ ...one, asIn: monthTitle(before) }));

@@ -327,6 +327,26 @@ test("a workspace that no sync loads is on the bill, the list and in what is sig
   expect(page.text).not.toContain(unread);
 });
 
+test("a running month repeats the unread workspaces of the month before until the provider has totals of it", async () => {
+  const current = monthAt(bench.now);
+  await bench.sql(
+    `INSERT INTO usage.unloaded_workspace (source_id, month_start, workspace, name, traces, read_at)
+     SELECT source_id, $1, '11111111-2222-4333-8444-555555555555', NULL, 4321, now() FROM usage.source`,
+    [monthBefore(current).start],
+  );
+  const lines = async () =>
+    (await pages.read(`/months/${current.name}`))
+      .table("Lines")
+      .filter((one) => one.Item?.includes("11111111"));
+  expect((await lines()).map((row) => numberIn(row.Quantity))).toEqual([4321]);
+  await bench.sql(
+    `INSERT INTO usage.provider_total (source_id, month_start, metric_id, workspace, metric_name, meter, value, outcome, stored_traces, fetch_number, read_at)
+     SELECT source_id, $1, 'traces', '', 'Traces', 'traces', 10, 'equal', 10, 1, now() FROM usage.source`,
+    [current.start],
+  );
+  expect(await lines()).toEqual([]);
+});
+
 test("a close names the earlier months that are open", async () => {
   const before = monthBefore(monthAt(month.start));
   await bench.sql("UPDATE usage.source SET data_start = $1", [before.start]);
